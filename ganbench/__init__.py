@@ -1,0 +1,3 @@
+"""ganbench: a benchmark harness for GAN training in PyTorch."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,92 @@
+"""Tables and links on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ganbench.track.reader import StoredRun, StoredSweep
+
+_PLAIN_WIDTH = 200
+
+
+def console_for(stderr: bool = False) -> Console:
+    """A console that wraps at the terminal's width, and hardly ever where there is none."""
+    console = Console(stderr=stderr, highlight=False)
+    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=_PLAIN_WIDTH)
+
+
+def table(console: Console, headers: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> None:
+    """Print a table; cells are plain text, never markup."""
+    grid = Table(title=Text(title) if title else None, title_justify="left", box=None, pad_edge=False)
+    for header in headers:
+        grid.add_column(Text(header), overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    console.print(grid)
+
+
+def print_summary(console: Console, frame: pd.DataFrame) -> None:
+    """The table of arms with what its columns hold."""
+    from ganbench.report.summary import quality_title, summary_of
+
+    summary = summary_of(frame)
+    table(console, [str(c) for c in summary.columns], summary.astype(str).itertuples(index=False))
+    console.print(
+        f"quality: {quality_title(frame)}, mean ± std over seeds; (real …): disjoint real data at the same N",
+        markup=False,
+    )
+
+
+def frame_rows(runs: Iterable[StoredRun], experiment: str) -> list[dict[str, object]]:
+    """Stored runs as rows of the report's frame."""
+    from ganbench.track import spelling
+
+    rows: list[dict[str, object]] = []
+    for run in runs:
+        row: dict[str, object] = {
+            "experiment": experiment,
+            "sweep": run.tags.get(spelling.SWEEP),
+            "arm_key": run.arm_key,
+            "run_key": run.run_key,
+            "run_id": run.run_id,
+            **run.params,
+            "outcome": str(run.outcome) if run.outcome else None,
+            "error_kind": run.tags.get(spelling.ERROR_KIND),
+            "expected": run.tags.get(spelling.EXPECTED),
+            "as_expected": run.as_expected,
+            "reason": run.reason,
+            "weights": run.tags.get(spelling.WEIGHTS),
+            "primary": run.tags.get(spelling.PRIMARY),
+            **run.metrics,
+            **{f"{key}_floor": value for key, value in run.floor.items()},
+        }
+        rows.append(row)
+    return rows
+
+
+def frame_of_sweeps(sweeps: Sequence[StoredSweep], runs: Iterable[StoredRun]) -> pd.DataFrame:
+    """The report's frame for the runs of some sweeps of one experiment."""
+    from ganbench.report.frame import frame_of
+
+    return frame_of(frame_rows(runs, sweeps[0].experiment))
+
+
+def ui_link(experiment_id: str, chart: bool = False, base: str = "http://127.0.0.1:5000") -> str:
+    """The address of an experiment in MLflow's UI; without the workflow it would open another product's page."""
+    mode = "&compareRunsMode=CHART" if chart else ""
+    return f"{base}/#/experiments/{experiment_id}/runs?workflowType=machine_learning{mode}"
+
+
+def quoted(text: str) -> str:
+    """A name as an argument for a POSIX shell."""
+    import shlex
+
+    return shlex.quote(text)

@@ -1,0 +1,1 @@
+"""Runs specs somewhere: tasks in, a stream of events out."""

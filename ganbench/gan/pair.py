@@ -1,0 +1,100 @@
+"""Both players, their loss, and what is noted of every update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ganbench.gan.losses import AdversarialLoss
+from ganbench.gan.player import Player
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is kept of one update: detached tensors, read after the timed window."""
+
+    player: str
+    loss: Tensor
+    real_loss: Tensor | None = None
+    fake_loss: Tensor | None = None
+    real_scores: Tensor | None = None
+    fake_scores: Tensor | None = None
+
+
+def unmarked(_segment: str) -> None:
+    """A mark that nobody reads."""
+
+
+class Pair:
+    """Generator and discriminator with their loss. Strategies act on it; it knows neither strategy nor ratio."""
+
+    def __init__(
+        self,
+        generator: Player,
+        discriminator: Player,
+        loss: AdversarialLoss,
+        device: torch.device,
+        *,
+        autocast: torch.dtype | None = None,
+        mixing: torch.Generator | None = None,
+    ) -> None:
+        self.g = generator
+        self.d = discriminator
+        self.loss = loss
+        self.device = device
+        self.notes: list[Note] = []
+        self.mark: Callable[[str], None] = unmarked
+        self._autocast = autocast
+        self._mixing = mixing
+
+    def other(self, player: Player) -> Player:
+        """The one whose turn it is not."""
+        return self.d if player is self.g else self.g
+
+    def generate(self, latents: Tensor) -> Tensor:
+        """Fakes from latents, with their graph."""
+        with self._cast():
+            fakes: Tensor = self.g.network(latents)
+        return fakes.float() if self._autocast is not None else fakes
+
+    def score(self, items: Tensor) -> Tensor:
+        """D's scores, in float32 whatever the networks computed in: losses on half precision overflow."""
+        with self._cast():
+            scores: Tensor = self.d.network(items)
+        return scores.float() if self._autocast is not None else scores
+
+    def generator_loss(self, fakes: Tensor) -> Tensor:
+        """The generator's loss on these fakes; noted."""
+        loss = self.loss.generator(self.score(fakes))
+        self.notes.append(Note("g", loss.detach()))
+        return loss
+
+    def discriminator_loss(self, real: Tensor, fakes: Tensor) -> Tensor:
+        """The discriminator's loss on a real batch and these fakes; noted."""
+        real_scores, fake_scores = self.score(real), self.score(fakes)
+        real_loss, fake_loss = self.loss.real(real_scores), self.loss.fake(fake_scores)
+        loss = real_loss + fake_loss
+        if self.loss.needs_penalty:
+            mix = torch.rand(real.shape[0], generator=self._mixing).to(self.device)
+            loss = loss + self.loss.penalty(self.score, real, fakes, mix)
+        self.notes.append(
+            Note(
+                "d",
+                loss.detach(),
+                real_loss.detach(),
+                fake_loss.detach(),
+                real_scores.detach(),
+                fake_scores.detach(),
+            )
+        )
+        return loss
+
+    def _cast(self) -> AbstractContextManager[object]:
+        return _PLAIN if self._autocast is None else torch.autocast(self.device.type, self._autocast)
+
+
+_PLAIN: AbstractContextManager[object] = nullcontext()

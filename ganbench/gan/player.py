@@ -1,0 +1,104 @@
+"""One network with its optimizer: clearing gradients, stepping, and counting the steps that really happened."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ganbench.spec.training import OptimizerSpec
+
+Network = Callable[..., Any]
+
+
+def optimizer_for(spec: OptimizerSpec, parameters: list[nn.Parameter], lr: float) -> torch.optim.Optimizer:
+    """The optimizer of one network. `foreach` None leaves the choice to torch."""
+    common: dict[str, Any] = {"lr": lr, "weight_decay": spec.weight_decay, "foreach": spec.foreach}
+    if spec.name in ("adam", "adamw"):
+        kind = torch.optim.Adam if spec.name == "adam" else torch.optim.AdamW
+        return kind(parameters, betas=spec.betas or (0.5, 0.999), fused=spec.fused or None, **common)
+    if spec.name == "sgd":
+        return torch.optim.SGD(parameters, momentum=spec.momentum or 0.0, fused=spec.fused or None, **common)
+    return torch.optim.RMSprop(parameters, momentum=spec.momentum or 0.0, **common)
+
+
+class Player:
+    """A network, its optimizer and, for fp16, its gradient scaler.
+
+    Each player has a scaler of its own: one `update()` belongs to each step, and neither network's overflow touches
+    the other's scale.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        module: nn.Module,
+        optimizer: OptimizerSpec,
+        lr: float,
+        *,
+        scaler: torch.amp.GradScaler | None = None,
+        compiled: bool = False,
+    ) -> None:
+        self.name = name
+        self.module = module
+        self.network: Network = torch.compile(module, dynamic=False) if compiled else module
+        self.trainable = [p for p in module.parameters() if p.requires_grad]
+        self.optimizer = optimizer_for(optimizer, self.trainable, lr)
+        self.scaler = scaler
+        self.before_step: Callable[[Player], None] | None = None
+        self._one = torch.ones((), device=self.trainable[0].device) if scaler and self.trainable else None
+        self._scales: list[Tensor] = []
+        self._scale = 0.0
+        if scaler is not None and self._one is not None:
+            self._scale = float(scaler.scale(self._one))
+
+    def clear(self) -> None:
+        """Drop this network's gradients."""
+        self.optimizer.zero_grad(set_to_none=True)
+
+    def backward(self, loss: Tensor, *, retain_graph: bool = False, inputs: list[nn.Parameter] | None = None) -> None:
+        """Backward through this network's loss, scaled where there is a scaler."""
+        scaled = loss if self.scaler is None else self.scaler.scale(loss)
+        scaled.backward(retain_graph=retain_graph, inputs=inputs)  # type: ignore[no-untyped-call]
+
+    def step(self) -> None:
+        """One optimizer step on the gradients that lie there now."""
+        if self.before_step is not None:
+            self.before_step(self)
+        if self.scaler is None:
+            self.optimizer.step()
+            return
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        # The scale as a device tensor: asking for its number here would synchronise.
+        self._scales.append(self.scaler.scale(self._one))  # type: ignore[arg-type]
+
+    def steps_taken(self, asked: int) -> list[bool]:
+        """For each of the last `asked` steps whether it happened; an overflowed step lowers the scale."""
+        if self.scaler is None:
+            return [True] * asked
+        scales = [self._scale, *(torch.stack(self._scales).tolist() if self._scales else [])]
+        self._scales.clear()
+        self._scale = scales[-1]
+        return [after >= before for before, after in itertools.pairwise(scales)][:asked]
+
+    def grad_norm(self) -> float:
+        """The 2-norm of all gradients together, unscaled. Synchronises: not for timed rounds."""
+        gradients = [p.grad for p in self.trainable if p.grad is not None]
+        if not gradients:
+            return 0.0
+        norm = float(torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g.float()) for g in gradients])))
+        return norm / self.scaler.get_scale() if self.scaler is not None else norm
+
+    def tensors(self) -> Iterator[Tensor]:
+        """Parameters, buffers, gradients and optimizer state: all that outlives a round."""
+        for parameter in self.module.parameters():
+            yield parameter
+            if parameter.grad is not None:
+                yield parameter.grad
+        yield from self.module.buffers()
+        for state in self.optimizer.state.values():
+            yield from (value for value in state.values() if isinstance(value, Tensor))

@@ -1,0 +1,154 @@
+"""One run's parts, put together from its spec and its data."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from ganbench.errors import DeviceUnavailable
+from ganbench.gan.data import BatchStream, Data
+from ganbench.gan.losses import LOSSES
+from ganbench.gan.models import build
+from ganbench.gan.pair import Pair
+from ganbench.gan.player import Player
+from ganbench.gan.schedule import RoundInput, Schedule
+from ganbench.gan.strategies import make
+from ganbench.gan.streams import Latents, stream
+from ganbench.spec.run import RunSpec
+from ganbench.spec.seeds import derive_seed
+from ganbench.spec.strategy import STRATEGIES
+
+_AUTOCAST = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def device_for(name: str) -> torch.device:
+    """The device of that name.
+
+    Raises:
+        DeviceUnavailable: there is no CUDA, or not that many devices.
+    """
+    if name == "cpu":
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise DeviceUnavailable(f"device {name} asked for, but torch sees no CUDA device here; use --device cpu")
+    device = torch.device(name)
+    if device.index is not None and device.index >= torch.cuda.device_count():
+        raise DeviceUnavailable(f"device {name} asked for, but there are {torch.cuda.device_count()}")
+    return torch.device("cuda", device.index or 0)
+
+
+class Session:
+    """Networks, optimizers, strategy, schedule and streams of one run, ready to play rounds.
+
+    The global random state is seeded here for what models draw from it in training (dropout, noise).
+    """
+
+    def __init__(self, spec: RunSpec, data: Data, device: torch.device) -> None:
+        self.spec = spec
+        self.data = data.to(device)
+        self.device = device
+        loss = LOSSES[spec.loss]()
+        generator, discriminator = build(spec, data.shape, on_probabilities=loss.on_probabilities)
+        self.pair = Pair(
+            self._player("g", generator, spec.optimizer.g_lr),
+            self._player("d", discriminator, spec.optimizer.d_lr),
+            loss,
+            device,
+            autocast=_AUTOCAST[spec.precision],
+            mixing=stream(spec.seed, "penalty"),
+        )
+        self.strategy = make(spec.strategy, self.pair)
+        self.schedule = Schedule(spec.ratio, spec.order, spec.real_batches)
+        self.batches = BatchStream(self.data, spec.batch_size, stream(spec.seed, "data order"), device)
+        self._latents = self._latent_stream("generator")
+        own = STRATEGIES[spec.strategy].own_latents
+        # A stream of its own: drawing from it shifts none of the generator's latents.
+        self._own_latents = self._latent_stream("discriminator") if own else None
+        torch.manual_seed(derive_seed(spec.seed, "model noise"))
+
+    def _player(self, name: str, module: nn.Module, lr: float) -> Player:
+        scaler = torch.amp.GradScaler(self.device.type) if self.spec.precision == "fp16" else None
+        return Player(
+            name,
+            module.to(self.device).train(),
+            self.spec.optimizer,
+            lr,
+            scaler=scaler,
+            compiled=self.spec.compile,
+        )
+
+    def _latent_stream(self, whose: str) -> Latents:
+        latent = self.spec.latent
+        return Latents(
+            self.spec.batch_size, latent.shape, latent.distribution, stream(self.spec.seed, "latents", whose)
+        )
+
+    def draw(self) -> RoundInput:
+        """Latents and real batches for one round, on the device."""
+        schedule, own = self.schedule, self._own_latents
+        return RoundInput(
+            latents=[self._latents.next(self.device) for _ in range(schedule.g_updates)],
+            real=[self.batches.next() for _ in range(schedule.batches)],
+            own_latents=[own.next(self.device) if own else None for _ in range(schedule.d_updates)],
+        )
+
+    def play_round(self) -> None:
+        """Draw and play one round, marking its segments: data, g, g_step, d, d_step."""
+        given = self.draw()
+        self.pair.mark("data")
+        self.schedule.play(self.strategy, given)
+
+    def tensors(self) -> Iterator[Tensor]:
+        """All tensors that outlive a round."""
+        yield from self.pair.g.tensors()
+        yield from self.pair.d.tensors()
+        yield self.data.items
+
+    @torch.no_grad()
+    def samples(self, count: int, latents: torch.Generator, noise_seed: int) -> Tensor:
+        """`count` fakes on the CPU in evaluation mode, in batches. Neither the global random state nor any buffer of
+        the networks changes; latents come from the generator given."""
+        source = Latents(min(count, 256), self.spec.latent.shape, self.spec.latent.distribution, latents)
+        made: list[Tensor] = []
+        with _evaluating(self.pair.g.module), torch.random.fork_rng(self._cuda_devices()):
+            torch.manual_seed(noise_seed)
+            while sum(len(batch) for batch in made) < count:
+                made.append(self.pair.g.module(source.next(self.device)).float().cpu())
+        return torch.cat(made)[:count]
+
+    def _cuda_devices(self) -> list[torch.device]:
+        return [self.device] if self.device.type == "cuda" else []
+
+    def checksums(self) -> dict[str, str]:
+        """SHA-256 of each network's parameters and buffers, and of both together as `weights`."""
+        parts = {player.name: _checksum(player.module) for player in (self.pair.g, self.pair.d)}
+        both = hashlib.sha256((parts["g"] + parts["d"]).encode()).hexdigest()
+        return {"generator": parts["g"], "discriminator": parts["d"], "weights": both}
+
+
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def _checksum(module: nn.Module) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in _named(module):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        plain = tensor.detach().cpu().contiguous()
+        digest.update(plain.view(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
+    return digest.hexdigest()
+
+
+def _named(module: nn.Module) -> Iterable[tuple[str, Tensor]]:
+    return sorted([*module.named_parameters(), *module.named_buffers()], key=lambda item: item[0])

@@ -1,0 +1,230 @@
+"""The one training loop: windows of rounds between evaluations, with the clock running inside windows only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+
+from ganbench.gan.pair import Note, unmarked
+from ganbench.gan.player import Player
+from ganbench.gan.session import Session
+from ganbench.record.curves import Columns, CurveTable
+from ganbench.spec.budget import Budget
+
+# Gradient norms are read in one round of so many; that round is in no figure.
+PROBE_EVERY = 25
+
+
+class WindowClock(Protocol):
+    """Times the segments of a window of rounds."""
+
+    def start(self) -> None:
+        """Open a window."""
+
+    def mark(self, segment: str) -> None:
+        """What passed since the last mark belongs to the segment."""
+
+    def stop(self) -> list[tuple[str, int]]:
+        """Close the window; each segment with its nanoseconds, in order."""
+
+
+@dataclass
+class Progress:
+    """How far a run has come, and its raw times: a list of (segment, nanoseconds) for each round."""
+
+    counters: dict[str, float] = field(
+        default_factory=lambda: {
+            "rounds": 0, "g_updates": 0, "d_updates": 0, "real_images": 0, "seconds": 0.0
+        }
+    )  # fmt: skip
+    skipped: dict[str, int] = field(default_factory=lambda: {"g": 0, "d": 0})
+    rounds: list[list[tuple[str, int]]] = field(default_factory=list)
+    probed: list[int] = field(default_factory=list)
+    diverged_at_update: int | None = None
+
+    @property
+    def updates(self) -> int:
+        """Optimizer updates done so far."""
+        return int(self.counters["g_updates"] + self.counters["d_updates"])
+
+
+class Trainer:
+    """Trains a session until its budget is met or a loss is not finite.
+
+    `evaluate` is called before the first round, whenever `evaluate_every` is passed, and at the end, and returns
+    values for the curves or None where samples are not finite. `tell` takes new rows. The clock stands still meanwhile.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        clock: WindowClock,
+        evaluate: Callable[[Progress], dict[str, float] | None],
+        tell: Callable[[Columns], None],
+    ) -> None:
+        self.progress = Progress()
+        self._session = session
+        self._clock = clock
+        self._evaluate = evaluate
+        self._tell = tell
+        self._table = CurveTable()
+        self._norms: dict[str, list[float]] = {"g": [], "d": []}
+
+    def train(self) -> None:
+        """Run the whole budget. Errors of the training itself pass through to the caller."""
+        budget, every = self._session.spec.budget, self._session.spec.evaluate_every
+        state = self.progress
+        self._judge()
+        due = every.amount
+        while not budget.met(state.counters) and state.diverged_at_update is None:
+            if self._probe_next():
+                self._play(1, probe=True)
+            else:
+                self._play(self._window(budget, every, due), probe=False)
+            if every.spent(state.counters) >= due and not budget.met(state.counters):
+                due = every.amount * (math.floor(every.spent(state.counters) / every.amount) + 1)
+                self._judge()
+        if state.diverged_at_update is None:
+            self._judge()
+        self.flush()
+
+    def flush(self) -> None:
+        """Hand over the rows that were not told yet."""
+        if len(self._table):
+            self._tell(self._table.take())
+
+    def _probe_next(self) -> bool:
+        # Not the first rounds: a warm-up is no place to look at gradients' usual size, and Adam has no state yet.
+        return int(self.progress.counters["rounds"]) % PROBE_EVERY == PROBE_EVERY - 1
+
+    def _window(self, budget: Budget, every: Budget, due: float) -> int:
+        """How many rounds until something has to be done between rounds."""
+        done = int(self.progress.counters["rounds"])
+        until_probe = PROBE_EVERY - 1 - done % PROBE_EVERY
+        left = min(self._rounds_for(budget, budget.amount), self._rounds_for(every, due))
+        return max(1, min(until_probe, left))
+
+    def _rounds_for(self, goal: Budget, amount: float) -> int:
+        """Rounds until the counters reach the amount; never so many that they pass it by more than one round."""
+        schedule, counters = self._session.schedule, self.progress.counters
+        if goal.unit == "seconds":
+            rounds = counters["rounds"]
+            if rounds < 3:
+                return 1
+            # Half of what the average promises: windows shrink towards the goal instead of running over it.
+            return max(1, int(0.5 * (amount - counters["seconds"]) / (counters["seconds"] / rounds)))
+        each = {
+            "rounds": 1,
+            "g_updates": schedule.g_updates,
+            "d_updates": schedule.d_updates,
+            "updates": schedule.updates,
+            "real_images": schedule.batches * self._session.spec.batch_size,
+        }[goal.unit]
+        return max(1, math.ceil((amount - goal.spent(counters)) / each))
+
+    def _play(self, rounds: int, *, probe: bool) -> None:
+        session, pair, clock = self._session, self._session.pair, self._clock
+        players = (pair.g, pair.d)
+        for player in players:
+            player.before_step = self._read_norm if probe else None
+        pair.mark = clock.mark
+        whole = 0
+        clock.start()
+        try:
+            for _ in range(rounds):
+                session.play_round()
+                clock.mark("rest")
+                whole += 1
+        finally:
+            # A round that raised is cut off; the whole ones before it are results.
+            pair.mark = unmarked
+            segments = clock.stop()
+            for player in players:
+                player.before_step = None
+            self._account(whole, segments, probe=probe)
+
+    def _read_norm(self, player: Player) -> None:
+        self._norms[player.name].append(player.grad_norm())
+
+    def _account(self, rounds: int, segments: list[tuple[str, int]], *, probe: bool) -> None:
+        """Read the window's losses in one go and turn them into rows, counting the steps that really happened."""
+        session, state = self._session, self.progress
+        pair, schedule = session.pair, session.schedule
+        times = _by_round(segments)
+        if probe and times:
+            state.probed.append(len(state.rounds))
+        state.rounds.extend(times)
+        notes, pair.notes = pair.notes[: rounds * schedule.updates], []
+        values = _read(notes)
+        taken = {
+            "g": iter(pair.g.steps_taken(rounds * schedule.g_updates)),
+            "d": iter(pair.d.steps_taken(rounds * schedule.d_updates)),
+        }
+        norms = {name: iter(found) for name, found in self._norms.items()}
+        self._norms = {"g": [], "d": []}
+        window_seconds = sum(ns for row in times for _, ns in row) / 1e9
+        speed = rounds * schedule.updates / window_seconds if window_seconds > 0 else None
+        at = 0
+        for round_times in times:
+            state.counters["rounds"] += 1
+            state.counters["real_images"] += schedule.batches * session.spec.batch_size
+            state.counters["seconds"] += sum(ns for _, ns in round_times) / 1e9
+            for note, row in zip(notes[at : at + schedule.updates], values[at : at + schedule.updates], strict=True):
+                norm = next(norms[note.player], None)
+                if norm is not None and math.isfinite(norm):
+                    row[f"grad_norm/{note.player}"] = norm
+                self._count(note.player, next(taken[note.player]))
+                self._table.append({"step": state.updates, **state.counters, "updates_per_second": speed, **row})
+                if state.diverged_at_update is None and not math.isfinite(row[f"loss/{note.player}"]):
+                    state.diverged_at_update = state.updates
+            at += schedule.updates
+        if len(self._table) >= 500:
+            self.flush()
+
+    def _count(self, player: str, happened: bool) -> None:
+        if happened:
+            self.progress.counters[f"{player}_updates"] += 1
+        else:
+            self.progress.skipped[player] += 1
+
+    def _judge(self) -> None:
+        found = self._evaluate(self.progress)
+        state = self.progress
+        if found is None:
+            state.diverged_at_update = state.updates
+            return
+        self._table.append({"step": state.updates, **state.counters, **found})
+        self.flush()
+
+
+def _by_round(segments: list[tuple[str, int]]) -> list[list[tuple[str, int]]]:
+    rounds: list[list[tuple[str, int]]] = [[]]
+    for segment, nanoseconds in segments:
+        rounds[-1].append((segment, nanoseconds))
+        if segment == "rest":
+            rounds.append([])
+    return rounds[:-1]
+
+
+def _read(notes: list[Note]) -> list[dict[str, float]]:
+    """The notes' numbers, brought from the device at once."""
+    tensors: list[torch.Tensor] = []
+    for note in notes:
+        tensors.append(note.loss)
+        if note.player == "d":
+            assert note.real_loss is not None and note.fake_loss is not None  # noqa: PT018 - for the type checker
+            assert note.real_scores is not None and note.fake_scores is not None  # noqa: PT018
+            tensors += [note.real_loss, note.fake_loss, note.real_scores.mean(), note.fake_scores.mean()]
+    numbers = iter(torch.stack([tensor.float() for tensor in tensors]).tolist() if tensors else [])
+    rows: list[dict[str, float]] = []
+    for note in notes:
+        if note.player == "g":
+            rows.append({"loss/g": next(numbers)})
+        else:
+            names = ("loss/d", "loss/d_real", "loss/d_fake", "score/real", "score/fake")
+            rows.append({name: next(numbers) for name in names})
+    return rows

@@ -1,0 +1,36 @@
+"""Clocks, memory and host facts. Knows torch and the machine, and nothing else of ganbench."""
+
+from __future__ import annotations
+
+from ganbench.measure.clock import Clock, CpuClock, CudaClock, DeviceEvent, NullClock, clock_for
+from ganbench.measure.host import host_facts, load_average
+from ganbench.measure.live_tensors import GRAIN_BYTES, LiveTensorTracker, tensors_held_by
+from ganbench.measure.process_memory import (
+    cuda_peaks,
+    peak_rss_bytes,
+    reset_cuda_peaks,
+    reset_peak_rss,
+    rss_bytes,
+)
+from ganbench.measure.warmup import steady_from, warmup_rounds
+
+__all__ = [
+    "GRAIN_BYTES",
+    "Clock",
+    "CpuClock",
+    "CudaClock",
+    "DeviceEvent",
+    "LiveTensorTracker",
+    "NullClock",
+    "clock_for",
+    "cuda_peaks",
+    "host_facts",
+    "load_average",
+    "peak_rss_bytes",
+    "reset_cuda_peaks",
+    "reset_peak_rss",
+    "rss_bytes",
+    "steady_from",
+    "tensors_held_by",
+    "warmup_rounds",
+]

@@ -1,0 +1,1 @@
+"""Rows → frame → summary → tables. Pure on what it is given; knows no store."""

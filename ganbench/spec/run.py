@@ -1,0 +1,108 @@
+"""One run: everything that decides what is trained, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from ganbench.spec.budget import Budget
+from ganbench.spec.dataset import DatasetSpec, PointSpec, default_samples
+from ganbench.spec.model import MlpSpec, ModelSpec, UserModelSpec
+from ganbench.spec.ratio import UpdateRatio
+from ganbench.spec.strategy import STRATEGIES, Expectation, expectation
+from ganbench.spec.training import EvaluateSpec, LatentSpec, Loss, OptimizerSpec, Precision
+from ganbench.spec.value import Count, Flag, Value, content_hash, unknown
+
+# Bump when the meaning of a spec changes, so that old results are not taken for new ones.
+SPEC_VERSION = 1
+_DEVICE = re.compile(r"auto|cpu|cuda(:[0-9]{1,2})?", re.ASCII)
+
+
+def _known_strategy(name: str) -> str:
+    if name not in STRATEGIES:
+        raise ValueError(unknown("strategy", name, [*STRATEGIES, "all", "correct"]))
+    return name
+
+
+def _known_device(name: str) -> str:
+    if not _DEVICE.fullmatch(name):
+        raise ValueError(f"a device is auto, cpu, cuda or cuda:N, got '{name}'")
+    return name
+
+
+class RunSpec(Value):
+    """An arm with a seed. Two specs with the same `run_key` ask for the same training."""
+
+    ratio: UpdateRatio = UpdateRatio(1, 1)
+    strategy: Annotated[str, AfterValidator(_known_strategy)] = "detach"
+    order: Literal["g_first", "d_first"] = "g_first"
+    real_batches: Literal["per_round", "per_d_update"] = "per_round"
+    device: Annotated[str, AfterValidator(_known_device)] = "auto"
+    model: ModelSpec = MlpSpec()
+    dataset: DatasetSpec = Field(default="digits", validate_default=True)
+    latent: LatentSpec = LatentSpec(shape=(64,))
+    loss: Loss = "bce"
+    batch_size: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 64
+    optimizer: OptimizerSpec = OptimizerSpec()
+    budget: Budget = Budget(1000, "updates")
+    evaluate: EvaluateSpec = EvaluateSpec()
+    precision: Precision = "fp32"
+    compile: Flag = False
+    threads: Count = 1
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**31)] = 0
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> RunSpec:
+        points = isinstance(self.dataset, PointSpec)
+        if not isinstance(self.model, UserModelSpec):
+            if points != (self.model.name == "mlp2d"):
+                fitting = "mlp2d" if points else "mlp or dcgan"
+                raise ValueError(f"dataset {self.dataset.name} needs model {fitting}, got {self.model.name}")
+            if self.model.name == "dcgan" and self.dataset.size not in (28, 32, 64):  # type: ignore[union-attr]
+                raise ValueError(
+                    f"dcgan is made for 28, 32 or 64 px, got {self.dataset.size} px of "  # type: ignore[union-attr]
+                    f"{self.dataset.name}; set dataset.size"
+                )
+        return self
+
+    @property
+    def evaluate_every(self) -> Budget:
+        """The distance between evaluations; by default a quarter of the budget."""
+        return self.evaluate.every or self.budget.part(4)
+
+    @property
+    def evaluate_samples(self) -> int:
+        """How many fakes are judged at each evaluation."""
+        return self.evaluate.samples or default_samples(self.dataset)
+
+    @property
+    def expected(self) -> Expectation:
+        """What the table of strategies expects of this run."""
+        return expectation(self.strategy, order=self.order, fused=self.optimizer.fused, compiled=self.compile)
+
+    def content(self) -> dict[str, Any]:
+        """What the hashes are made of: all that decides the training, without where files lie on this machine."""
+        plain = self.model_dump(mode="json")
+        plain["dataset"].pop("root", None)
+        if isinstance(self.model, UserModelSpec):
+            for network in ("generator", "discriminator"):
+                place, _, name = plain["model"][network].rpartition(":")
+                plain["model"][network] = f"{place.rpartition('/')[2]}:{name}"
+        return {"spec": SPEC_VERSION, **plain}
+
+    @property
+    def run_key(self) -> str:
+        """Content hash of the run: independent of key order, of Python's hash seed and of the machine."""
+        return content_hash(self.content())
+
+    @property
+    def arm_key(self) -> str:
+        """Content hash of the arm: the run without its seed."""
+        return content_hash({k: v for k, v in self.content().items() if k != "seed"})
+
+    @property
+    def pairing_key(self) -> str:
+        """Content hash of what is held equal when strategies are compared: the run without its strategy."""
+        return content_hash({k: v for k, v in self.content().items() if k != "strategy"})

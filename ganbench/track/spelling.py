@@ -1,0 +1,143 @@
+"""How specs, records and outcomes are spelled as MLflow's params and tags. No other file knows."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from typing import Any
+
+from ganbench import __version__
+from ganbench.record.run_record import RunRecord
+from ganbench.spec.run import RunSpec
+from ganbench.spec.sweep import SweepSpec
+
+KIND = "ganbench.kind"
+SWEEP = "ganbench.sweep"
+ARM = "ganbench.arm"
+RUN_KEY = "ganbench.run_key"
+OUTCOME = "ganbench.outcome"
+ERROR_KIND = "ganbench.error_kind"
+ERROR = "ganbench.error"
+EXPECTED = "ganbench.expected"
+AS_EXPECTED = "ganbench.as_expected"
+VERSION = "ganbench.version"
+# Which attempt at a run this is: shipping the same log twice finds the same MLflow run.
+ATTEMPT = "ganbench.attempt"
+# Why a run came out as expected or not, in a line.
+REASON = "ganbench.reason"
+# The child runs that an arm's aggregate was made of, hashed.
+AGGREGATE_OF = "ganbench.aggregate_of"
+DIVERGED_AT = "ganbench.diverged_at_update"
+WEIGHTS = "ganbench.weights"
+PAIRING = "ganbench.pairing"
+PRIMARY = "ganbench.quality"
+FEATURES = "ganbench.quality_on"
+FLOOR = "ganbench.quality_floor"
+SCHEDULE = "ganbench.schedule"
+NOTE = "mlflow.note.content"
+PARENT = "mlflow.parentRunId"
+
+_SWEEP_TAG = "ganbench.sweep."
+_LONGEST_EXPERIMENT_TAG = 5000
+_LONGEST_VALUE = 500
+
+
+def params_of(spec: RunSpec, *, seed: bool) -> dict[str, str]:
+    """The params of DESIGN's list; an arm has no seed."""
+    params: dict[str, Any] = {
+        "ratio": spec.ratio,
+        "g_steps": spec.ratio.g,
+        "d_steps": spec.ratio.d,
+        "strategy": spec.strategy,
+        "order": spec.order,
+        "real_batches": spec.real_batches,
+        "device": spec.device,
+        "model": _named(spec.model),
+        "dataset": _named(spec.dataset),
+        "loss": spec.loss,
+        "batch_size": spec.batch_size,
+        "latent_dim": spec.latent.dim,
+        "optimizer": spec.optimizer.name + (" fused" if spec.optimizer.fused else ""),
+        "g_lr": spec.optimizer.g_lr,
+        "d_lr": spec.optimizer.d_lr,
+        "budget": spec.budget,
+        "precision": spec.precision,
+        "compile": str(spec.compile).lower(),
+        "threads": spec.threads,
+    }
+    if seed:
+        params["seed"] = spec.seed
+    return {key: str(value)[:_LONGEST_VALUE] for key, value in params.items()}
+
+
+def _named(value: Any) -> str:
+    """A model's or dataset's name, with the options that differ from its defaults."""
+    plain = value.model_dump(mode="json", exclude_none=True)
+    for hidden in ("name", "root", "content", "sources"):
+        plain.pop(hidden, None)
+    defaults = {k: f.default for k, f in type(value).model_fields.items()}
+    shown = [f"{k}={v}" for k, v in sorted(plain.items()) if v != _plain(defaults.get(k))]
+    return f"{value.name} {' '.join(shown)}".strip()
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def identity_tags(spec: RunSpec, kind: str, sweep: str) -> dict[str, str]:
+    """What a run or arm is, known before it begins."""
+    return {
+        KIND: kind,
+        SWEEP: sweep,
+        ARM: spec.arm_key,
+        EXPECTED: str(spec.expected),
+        VERSION: __version__,
+        **({RUN_KEY: spec.run_key, PAIRING: spec.pairing_key} if kind == "run" else {}),
+    }
+
+
+def result_tags(record: RunRecord) -> dict[str, str]:
+    """What a run turned out to be."""
+    tags = {
+        OUTCOME: str(record.outcome),
+        AS_EXPECTED: str(record.came_out_as_declared).lower(),
+        SCHEDULE: record.schedule,
+        **record.host,
+    }
+    if record.error_kind:
+        tags[ERROR_KIND] = str(record.error_kind)
+    if record.error:
+        tags[ERROR] = record.error
+    if record.diverged_at_update is not None:
+        tags[DIVERGED_AT] = str(record.diverged_at_update)
+    if "weights" in record.checksums:
+        tags[WEIGHTS] = record.checksums["weights"]
+    if "primary" in record.judged_by:
+        tags[PRIMARY] = record.judged_by["primary"]
+        tags[FEATURES] = json.dumps({k: v for k, v in record.judged_by.items() if k != "primary"}, sort_keys=True)
+        tags[FLOOR] = json.dumps(record.floor, sort_keys=True)
+    return {key: value[:_LONGEST_VALUE] for key, value in tags.items() if value}
+
+
+def sweep_tag(sweep: SweepSpec) -> tuple[str, str]:
+    """A sweep as a tag of its experiment, compressed: its arms and seeds can be listed from the store alone.
+
+    Raises:
+        ValueError: the sweep is too large for a tag.
+    """
+    plain = json.dumps(sweep.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+    text = base64.b64encode(zlib.compress(plain.encode(), 9)).decode()
+    if len(text) > _LONGEST_EXPERIMENT_TAG:
+        raise ValueError(f"a sweep's description takes {len(text)} characters, a tag {_LONGEST_EXPERIMENT_TAG}")
+    return _SWEEP_TAG + sweep.sweep_id, text
+
+
+def sweeps_in(tags: dict[str, str]) -> list[SweepSpec]:
+    """The sweeps that an experiment's tags hold."""
+    found = []
+    for key, text in sorted(tags.items()):
+        if key.startswith(_SWEEP_TAG):
+            plain = json.loads(zlib.decompress(base64.b64decode(text)))
+            found.append(SweepSpec.model_validate(plain))
+    return found

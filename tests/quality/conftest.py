@@ -1,0 +1,21 @@
+"""Data that the quality tests share; sampled with generators of their own, never the global one."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch import Tensor
+
+
+@pytest.fixture(scope="session")
+def digits() -> tuple[Tensor, Tensor]:
+    """All 1797 digits, (1797, 1, 8, 8) float32 in [-1, 1] as training sees them, and their classes."""
+    bunch = load_digits()
+    pictures = torch.tensor(bunch.data, dtype=torch.float32).view(-1, 1, 8, 8) / 8 - 1
+    return pictures, torch.tensor(bunch.target)
+
+
+@pytest.fixture
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
