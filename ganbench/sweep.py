@@ -124,7 +124,9 @@ def run_sweep(
     tasks = [Task(task.spec, task.position, timeout) for task in to_do(specs, known, retry)]
     watcher.planned(len(tasks), len(specs) - len(tasks))
     by_key = {task.run_key: task for task in tasks}
+    made = 0
     for event in executor.run(tasks):
+        made += isinstance(event, Ended)
         _take(event, by_key[event.run_key], sweep, tracker, watcher)
     tracker.drain()
     replaced = [known[key].run_id for key, task in by_key.items() if key in known and key not in tracker.missed]
@@ -133,7 +135,7 @@ def run_sweep(
     return Result(
         sweep=sweep,
         runs=runs,
-        made=len(tasks),
+        made=made,
         reused=len(specs) - len(tasks),
         interrupted=stop.requested,
         missed=tracker.missed,

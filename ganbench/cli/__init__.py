@@ -61,9 +61,8 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and exit: 0 as expected, 1 some run was not, 2 usage, 130 interrupted."""
     try:
-        cli.main(standalone_mode=False)
-    except click.exceptions.Exit as end:
-        sys.exit(end.exit_code)
+        # Not standalone: click then returns the code of an Exit instead of leaving.
+        sys.exit(cli.main(standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
         sys.exit(2)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+
+_TOGETHER = 0.5
 
 
 class Stop:
@@ -16,7 +19,6 @@ class Stop:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self.requested = False
-        self.signal: int | None = None
 
     def fileno(self) -> int:
         """For `select` and `multiprocessing.connection.wait`."""
@@ -31,12 +33,18 @@ class Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[Stop]:
-        """While inside, SIGINT and SIGTERM request the stop; a second SIGINT raises KeyboardInterrupt."""
+        """While inside, SIGINT and SIGTERM request the stop; a second SIGINT raises KeyboardInterrupt.
+
+        Two that come together are one: some senders signal a process and then its whole group.
+        """
+        first = 0.0
 
         def handle(number: int, _frame: FrameType | None) -> None:
-            if self.requested and number == signal.SIGINT:
+            nonlocal first
+            if self.requested and number == signal.SIGINT and time.monotonic() - first > _TOGETHER:
                 raise KeyboardInterrupt
-            self.signal = number
+            if not self.requested:
+                first = time.monotonic()
             self.request()
 
         previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -85,7 +85,9 @@ class Trainer:
                 self._play(1, probe=True)
             else:
                 self._play(self._window(budget, every, due), probe=False)
-            if every.spent(state.counters) >= due and not budget.met(state.counters):
+            # A loss that was not finite is not judged: the samples would only say so again, and too late.
+            going_on = state.diverged_at_update is None and not budget.met(state.counters)
+            if going_on and every.spent(state.counters) >= due:
                 due = every.amount * (math.floor(every.spent(state.counters) / every.amount) + 1)
                 self._judge()
         if state.diverged_at_update is None:

@@ -37,7 +37,8 @@ COLOURS = {
 class Arms:
     """The arms' runs of one experiment. Every call may raise StoreError."""
 
-    def __init__(self, store: Store, experiment_id: str, sweep: str) -> None:
+    def __init__(self, store: Store, experiment_id: str, sweep: str, owner: Mapping[str, str]) -> None:
+        self._owner = owner
         self._store = store
         self._experiment = experiment_id
         self._sweep = sweep
@@ -67,7 +68,7 @@ class Arms:
         tags = {
             **spelling.identity_tags(spec, "arm", self._sweep),
             "mlflow.runColor": COLOURS.get(spec.strategy, "#000000"),
-            "mlflow.source.name": "ganbench",
+            **self._owner,
         }
         with translated(f"cannot open arm '{label}'"):
             run = self._store.client.create_run(

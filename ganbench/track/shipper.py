@@ -6,7 +6,7 @@ import io
 import json
 import math
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,15 @@ class RunShipper:
     `parent` gives the arm's MLflow run; every call may raise StoreError.
     """
 
-    def __init__(self, store: Store, experiment_id: str, header: Header, parent: Callable[[Header], str]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        experiment_id: str,
+        header: Header,
+        parent: Callable[[Header], str],
+        owner: Mapping[str, str],
+    ) -> None:
+        self._owner = owner
         self._store = store
         self._experiment = experiment_id
         self._header = header
@@ -43,6 +51,7 @@ class RunShipper:
         self._waiting: list[Metric] = []
         self._pictures: list[Picture] = []
         self._started_at = 0.0
+        self._resumed = False
         self.run_id = ""
         self.record: RunRecord | None = None
 
@@ -65,12 +74,13 @@ class RunShipper:
         known = self._store.runs(self._experiment, f"tags.`{spelling.ATTEMPT}` = '{attempt}'")
         if known:
             self.run_id = known[0].info.run_id
+            self._resumed = True
             return
         tags = {
             **spelling.identity_tags(self._spec, "run", self._header.sweep),
             spelling.ATTEMPT: attempt,
             spelling.PARENT: self._parent(self._header),
-            "mlflow.source.name": "ganbench",
+            **self._owner,
         }
         self.run_id = self._store.client.create_run(
             self._experiment,
@@ -131,6 +141,10 @@ class RunShipper:
             self._store.client.log_batch(self.run_id, metrics=self._waiting[start : start + BATCH])
         self._waiting.clear()
 
+    def _list(self, folder: str) -> list[Any]:
+        """The artifacts in a folder; none where the run was only just made, without asking."""
+        return list(self._store.client.list_artifacts(self.run_id, folder)) if self._resumed else []
+
     def _log(self, params: dict[str, str] | None = None, tags: dict[str, str] | None = None) -> None:
         from mlflow.entities import Param, RunTag
 
@@ -158,8 +172,11 @@ class RunShipper:
                     (samples / f"step_{picture.step:09d}.png").write_bytes(picture.png)
                 (samples / "final.png").write_bytes(self._pictures[-1].png)
             self._store.client.log_artifacts(self.run_id, folder)
-            # The same grids under a step slider on the run's page.
+            # The same grids under a step slider on the run's page; their names are MLflow's, new at every call.
+            there = {Path(file.path).name.split("+timestamp")[0] for file in self._list("images")}
             for picture in self._pictures:
+                if f"samples~grid+step+{picture.step}" in there:
+                    continue
                 self._store.client.log_image(
                     self.run_id, _image(picture.png), key="samples/grid", step=picture.step,
                     timestamp=int(self._started_at * 1000) + picture.step,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import getpass
 import json
+import subprocess
 import zlib
+from contextlib import suppress
 from typing import Any
 
 from ganbench import __version__
@@ -95,6 +98,17 @@ def identity_tags(spec: RunSpec, kind: str, sweep: str) -> dict[str, str]:
         VERSION: __version__,
         **({RUN_KEY: spec.run_key, PAIRING: spec.pairing_key} if kind == "run" else {}),
     }
+
+
+def owner_tags() -> dict[str, str]:
+    """Who ran it and from which commit: MLflow's client leaves these to its user."""
+    tags = {"mlflow.source.name": "ganbench", "mlflow.source.type": "LOCAL"}
+    with suppress(OSError, KeyError):  # a container may know no name for its user
+        tags["mlflow.user"] = getpass.getuser()
+    with suppress(OSError, subprocess.SubprocessError):
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True)
+        tags["mlflow.source.git.commit"] = commit.stdout.strip()
+    return tags
 
 
 def result_tags(record: RunRecord) -> dict[str, str]:

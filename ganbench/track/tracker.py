@@ -39,7 +39,8 @@ class Tracker:
         tags = {key: text, "mlflow.note.content": experiment_note(sweep)}
         self.experiment_id = store.ensure_experiment(sweep.name, tags)
         self.reader = Reader(store)
-        self._arms = Arms(store, self.experiment_id, sweep.sweep_id)
+        self._owner = spelling.owner_tags()
+        self._arms = Arms(store, self.experiment_id, sweep.sweep_id, self._owner)
         self._labels = {arm.arm_key: sweep.label(arm) for arm in sweep.arms}
         self._logs: dict[str, tuple[RunLog, RunShipper]] = {}
         self._queue: queue.SimpleQueue[tuple[RunShipper, Path, Event] | None] = queue.SimpleQueue()
@@ -59,7 +60,7 @@ class Tracker:
             label=self._labels[task.spec.arm_key],
             spec=task.spec,
         )
-        shipper = RunShipper(self._store, self.experiment_id, header, self._parent)
+        shipper = self._shipper(header)
         self._logs[task.run_key] = (RunLog(self._folder, header), shipper)
 
     def append(self, event: Event) -> None:
@@ -89,6 +90,9 @@ class Tracker:
                 self._failed.add(path.name)
                 self.missed[event.run_key] = str(error)
 
+    def _shipper(self, header: Header) -> RunShipper:
+        return RunShipper(self._store, self.experiment_id, header, self._parent, self._owner)
+
     def _parent(self, header: Header) -> str:
         return self._arms.ensure(header.spec, header.label)
 
@@ -111,7 +115,7 @@ class Tracker:
             if events and not isinstance(events[-1], Ended):
                 found = {"error": "its process died before the run was over"}
                 events.append(Ended(header.spec.run_key, Outcome.INTERRUPTED, _last_time(events), found))
-            replay(RunShipper(self._store, self.experiment_id, header, self._parent), events)
+            replay(self._shipper(header), events)
             path.unlink()
             shipped += 1
         return shipped, problems

@@ -31,7 +31,7 @@ def user_network(place: str, arguments: Mapping[str, Any], role: str) -> nn.Modu
         raise UserCodeError(f"{role}: '{where}' has no '{name}'; its classes are {known or 'none'}")
     try:
         network = getattr(module, name)(**arguments)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserCodeError(f"{role}: {name}({_listed(arguments)}) raised {_told(error, where)}") from error
     if not isinstance(network, nn.Module):
         raise UserCodeError(f"{role}: {name}(…) gave a {type(network).__name__}; a torch.nn.Module is needed")
@@ -56,12 +56,16 @@ def _module(where: str, role: str) -> ModuleType:
         sys.path.insert(0, str(path.parent))
         try:
             spec.loader.exec_module(module)
+        except BaseException:
+            # Half a module left there would be taken for a loaded one next time, and hide the reason.
+            sys.modules.pop(name, None)
+            raise
         finally:
             sys.path.remove(str(path.parent))
         return module
     except UserCodeError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that reads its command line exits on ganbench's
         raise UserCodeError(f"{role}: loading '{where}' raised {_told(error, where)}") from error
 
 
@@ -69,9 +73,18 @@ def _listed(arguments: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value!r}" for key, value in arguments.items())
 
 
-def _told(error: Exception, where: str) -> str:
+def _told(error: BaseException, where: str) -> str:
     if isinstance(error, SyntaxError):
-        return f"SyntaxError at line {error.lineno}: {error.msg}"
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(Path(where).name)]
+        file = "" if _is_file_of(where, error.filename or "") else f" of {error.filename}"
+        return f"SyntaxError at line {error.lineno}{file}: {error.msg}"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if _is_file_of(where, f.filename)]
     line = f" at line {frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{line}: {error}"
+
+
+def _is_file_of(where: str, filename: str) -> bool:
+    # More than the last name: torch and ganbench have files named linear.py, module.py and user.py themselves.
+    if where.endswith(".py"):
+        return filename == str(Path(where).resolve())
+    path = where.replace(".", "/")
+    return Path(filename).as_posix().endswith((f"/{path}.py", f"/{path}/__init__.py"))
