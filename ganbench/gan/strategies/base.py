@@ -1,6 +1,7 @@
 """The template of a round's updates. A strategy overrides the few places in which it differs.
 
-An update clears its own gradients, makes its loss, goes backward, discards what reached the idle network, and steps.
+An update makes its loss, goes backward, discards what reached the idle network, steps, and clears its own gradients:
+none outlives its update.
 """
 
 from __future__ import annotations
@@ -62,7 +63,6 @@ class Strategy:
 
     def before(self, player: Player) -> None:
         """Before a player's loss is made."""
-        player.clear()
 
     def backward(self, loss: Tensor, player: Player) -> None:
         """Go backward through a player's loss."""
@@ -73,5 +73,6 @@ class Strategy:
         self.pair.other(player).clear()
 
     def step(self, player: Player, *, put_off: bool) -> None:  # noqa: ARG002 - one strategy puts the step off
-        """Step a player; `put_off`: the D updates on these fakes are still to come."""
+        """Step a player and clear its gradients; `put_off`: the D updates on these fakes are still to come."""
         player.step()
+        player.clear()

@@ -10,12 +10,5 @@ class DetachAsPublished(Strategy):
     """Expected to be contaminated: each network clears its gradients after its own step only, so that the first D
     update of every round is made of the G phase's leftovers too."""
 
-    def before(self, player: Player) -> None:
-        """Nothing is cleared beforehand."""
-
     def after(self, player: Player) -> None:
         """Nothing is discarded."""
-
-    def step(self, player: Player, *, put_off: bool) -> None:  # noqa: ARG002
-        player.step()
-        player.clear()

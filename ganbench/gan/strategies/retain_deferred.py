@@ -30,11 +30,10 @@ class RetainDeferred(Strategy):
 
     def step(self, player: Player, *, put_off: bool) -> None:
         if not put_off:
-            player.step()
+            super().step(player, put_off=False)
             return
         self._waiting = [parameter.grad for parameter in player.trainable]
-        for parameter in player.trainable:
-            parameter.grad = None
+        player.clear()
 
     def end_round(self) -> None:
         if self._waiting is None:
@@ -42,5 +41,5 @@ class RetainDeferred(Strategy):
         for parameter, gradient in zip(self.pair.g.trainable, self._waiting, strict=True):
             parameter.grad = gradient
         self._waiting = None
-        self.pair.g.step()
+        super().step(self.pair.g, put_off=False)
         self.pair.mark("g_step")

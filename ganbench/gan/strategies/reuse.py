@@ -16,5 +16,9 @@ class Reuse(Strategy):
         assert fakes.images is not None
         return fakes.images
 
+    def before(self, player: Player) -> None:
+        # The idiom of most scripts: each optimizer clears its own gradients before its backward pass.
+        player.clear()
+
     def after(self, player: Player) -> None:
         """Nothing is discarded."""

@@ -20,7 +20,6 @@ class Toggle(Strategy):
 
     def before(self, player: Player) -> None:
         self._freeze(self.pair.other(player), True)
-        player.clear()
 
     def after(self, player: Player) -> None:
         self._freeze(self.pair.other(player), False)
