@@ -63,8 +63,13 @@ def main() -> None:
     try:
         # Not standalone: click then returns the code of an Exit instead of leaving.
         sys.exit(cli.main(standalone_mode=False) or 0)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(2)
+    except click.ClickException as error:
+        click.echo(f"error: {error.format_message()}", err=True)
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            click.echo(f"see '{error.ctx.command_path} --help'", err=True)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ganbench.errors import DatasetError, DeviceUnavailable, ErrorKind, UserCodeError, classify
+from ganbench.execute.memory import final_memory
 from ganbench.record.events import Ended, Event, Picture, Rows, Task
 from ganbench.record.figures import cost_figures, timing_of
 from ganbench.record.outcome import Outcome
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from ganbench.quality import Evaluator
 
 GRID = 64
-MIB = 2**20
-MEMORY_ROUNDS = 2
 
 
 def perform(task: Task, submitted: float, tell: Callable[[Event], None]) -> None:
@@ -116,7 +115,9 @@ class _Run:
             }
             return Outcome.DIVERGED
         self.found["checksums"] = session.checksums()
-        self.found["finals"] |= self._memory(session)
+        memory, figures = final_memory(session, self.rss_peak)
+        self.found["finals"] |= figures
+        self.found["memory"] = memory and memory.model_dump()
         return Outcome.OK
 
     def _keep_progress(self, session: Session, trainer: Trainer) -> None:
@@ -167,37 +168,6 @@ class _Run:
         finally:
             reset_peak_rss()
         return {f"quality/{name}": value for name, value in scores.items() if math.isfinite(value)}
-
-    def _memory(self, session: Session) -> dict[str, float]:
-        """Peaks in MiB, from rounds of their own after training; the networks are not used afterwards."""
-        from ganbench.gan.pair import unmarked
-        from ganbench.measure import LiveTensorTracker, cuda_peaks, reset_cuda_peaks
-
-        figures = {"memory/rss_peak_mib": self.rss_peak / MIB}
-        if session.device.type == "cuda":
-            reset_cuda_peaks(session.device)
-            for _ in range(MEMORY_ROUNDS):
-                session.play_round()
-            names = {"allocated": "allocated_peak", "reserved": "reserved_peak", "process": "process"}
-            for name, value in cuda_peaks(session.device).items():
-                figures[f"memory/cuda_{names[name]}_mib"] = value / MIB
-        if self.spec.compile:
-            return figures  # a dispatch mode turns compiled code off: its figures would be of another program
-        session.pair.notes.clear()
-        tracker = LiveTensorTracker()
-        tracker.register(session.tensors())
-        session.pair.mark = tracker.mark
-        with tracker:
-            for _ in range(MEMORY_ROUNDS):
-                session.play_round()
-                session.pair.notes.clear()
-                tracker.mark("rest")
-        session.pair.mark = unmarked
-        peaks = tracker.peaks
-        figures["memory/live_peak_mib"] = max(peaks.values()) / MIB
-        for phase in ("g", "d"):
-            figures[f"memory/live_peak_mib_{phase}_phase"] = max(peaks[phase], peaks[f"{phase}_step"]) / MIB
-        return figures
 
 
 def evaluator_for(spec: RunSpec, data: Data) -> Evaluator:

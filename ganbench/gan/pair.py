@@ -48,6 +48,8 @@ class Pair:
         self.device = device
         self.notes: list[Note] = []
         self.mark: Callable[[str], None] = unmarked
+        # Shown all fakes as they are made: memory rounds count them apart from what autograd keeps alive.
+        self.on_fakes: Callable[[Tensor], None] | None = None
         self._autocast = autocast
         self._mixing = mixing
 
@@ -59,7 +61,11 @@ class Pair:
         """Fakes from latents, with their graph."""
         with self._cast():
             fakes: Tensor = self.g.network(latents)
-        return fakes.float() if self._autocast is not None else fakes
+        if self._autocast is not None:
+            fakes = fakes.float()
+        if self.on_fakes is not None:
+            self.on_fakes(fakes)
+        return fakes
 
     def score(self, items: Tensor) -> Tensor:
         """D's scores, in float32 whatever the networks computed in: losses on half precision overflow."""

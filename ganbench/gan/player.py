@@ -49,6 +49,8 @@ class Player:
         self.optimizer = optimizer_for(optimizer, self.trainable, lr)
         self.scaler = scaler
         self.before_step: Callable[[Player], None] | None = None
+        # Told of gradients that are about to be dropped: memory rounds count those that no step has used.
+        self.before_clear: Callable[[Player], None] | None = None
         self._one = torch.ones((), device=self.trainable[0].device) if scaler and self.trainable else None
         self._scales: list[Tensor] = []
         self._scale = 0.0
@@ -57,6 +59,8 @@ class Player:
 
     def clear(self) -> None:
         """Drop this network's gradients."""
+        if self.before_clear is not None:
+            self.before_clear(self)
         self.optimizer.zero_grad(set_to_none=True)
 
     def backward(self, loss: Tensor, *, retain_graph: bool = False, inputs: list[nn.Parameter] | None = None) -> None:

@@ -74,7 +74,7 @@ class Session:
         scaler = torch.amp.GradScaler(self.device.type) if self.spec.precision == "fp16" else None
         return Player(
             name,
-            module.to(self.device).train(),
+            _on(self.device, module).train(),
             self.spec.optimizer,
             lr,
             scaler=scaler,
@@ -128,6 +128,12 @@ class Session:
         parts = {player.name: _checksum(player.module) for player in (self.pair.g, self.pair.d)}
         both = hashlib.sha256((parts["g"] + parts["d"]).encode()).hexdigest()
         return {"generator": parts["g"], "discriminator": parts["d"], "weights": both}
+
+
+def _on(device: torch.device, module: nn.Module) -> nn.Module:
+    # Nothing is moved that is there already: a forecast's networks are fake, and `Module.to` fails on those.
+    there = all(tensor.device == device for tensor in (*module.parameters(), *module.buffers()))
+    return module if there else module.to(device)
 
 
 @contextmanager

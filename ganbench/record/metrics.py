@@ -16,7 +16,7 @@ class Metric:
 
     def text(self, value: float) -> str:
         """The value with its significant digits."""
-        return f"{value:.{self.digits}g}" if abs(value) < 10**self.digits else f"{value:.0f}"
+        return f"{value:.{self.digits}g}" if abs(value) < 10**self.digits - 0.5 else f"{value:.0f}"
 
 
 CURVES: dict[str, Metric] = {

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from ganbench.errors import ErrorKind
+from ganbench.record.memory import LiveMemory
 from ganbench.record.outcome import Outcome
 from ganbench.spec.run import RunSpec
 from ganbench.spec.strategy import Verdict
@@ -65,6 +66,7 @@ class RunRecord(BaseModel):
     checksums: dict[str, str] = Field(default_factory=dict)
     host: dict[str, str] = Field(default_factory=dict)
     timing: Timing = Timing()
+    memory: LiveMemory | None = None
     output: str = ""
     started_at: float = 0.0
     ended_at: float = 0.0

@@ -46,11 +46,13 @@ def _walk(fields: Mapping[str, Any], prefix: str, depth: int = 0) -> Iterator[tu
         raise ExperimentError(f"{prefix.rstrip('.')}: nested too deeply; an alias that contains itself?")
     for key, value in fields.items():
         name = f"{prefix}{key}"
+        if not isinstance(key, str) or "." in key:
+            raise ExperimentError(f"{name}: a key is a word without dots, got {key!r}; nest mappings instead")
         if isinstance(value, Mapping) and value and key not in OPAQUE:
             yield from _walk(value, f"{name}.", depth + 1)
         elif isinstance(value, list) and key not in OPAQUE:
             several = key not in LIST_VALUED or any(isinstance(item, list) for item in value)
-            yield name, _once(_options(key, value) if several else [value])
+            yield name, _once(name, _options(key, value) if several else [value])
         else:
             yield name, _options(key, [value])
 
@@ -62,11 +64,14 @@ def _options(key: str, values: list[Any]) -> list[Any]:
     return [name for value in values for name in groups.get(value if isinstance(value, str) else "", [value])]
 
 
-def _once(values: list[Any]) -> list[Any]:
+def _once(name: str, values: list[Any]) -> list[Any]:
     distinct: list[Any] = []
-    for value in values:
-        if value not in distinct:
-            distinct.append(value)
+    try:
+        for value in values:
+            if value not in distinct:
+                distinct.append(value)
+    except RecursionError:
+        raise ExperimentError(f"{name}: nested too deeply; an alias that contains itself?") from None
     return distinct
 
 

@@ -13,7 +13,7 @@ from pydantic_core import CoreSchema, core_schema
 from ganbench.spec.value import unknown
 
 UNITS = ("rounds", "g_updates", "d_updates", "updates", "real_images", "seconds")
-_TEXT = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,2})?)\s+([A-Za-z_]+)\s*", re.ASCII)
+_TEXT = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?)\s+([A-Za-z_]+)\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Budget:
         if unit not in UNITS:
             raise ValueError(unknown("budget unit", unit, UNITS))
         if amount <= 0 or amount > 1e15 or (unit != "seconds" and amount != int(amount)):
-            raise ValueError(f"a budget in {unit} must be a {'' if unit == 'seconds' else 'whole '}"
-                             f"number from 1 to 1e15, got '{text}'")  # fmt: skip
+            allowed = "number above 0 and" if unit == "seconds" else "whole number from 1"
+            raise ValueError(f"a budget in {unit} must be a {allowed} up to 1e15, got '{text}'")
         return cls(amount, unit)
 
     def __str__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -37,8 +38,10 @@ POINTS: dict[str, DatasetFacts] = {
 
 
 def _ordered(pair: tuple[float, float]) -> tuple[float, float]:
-    if not pair[0] < pair[1]:
-        raise ValueError(f"a range is [low, high] with low < high, got {list(pair)}; the default is [-1, 1]")
+    if not -math.inf < pair[0] < pair[1] < math.inf:
+        raise ValueError(
+            f"a range is [low, high] with low < high, both finite, got {list(pair)}; the default is [-1, 1]"
+        )
     return pair
 
 
@@ -84,9 +87,9 @@ def parse_dataset(given: Any) -> PictureSpec | PointSpec:
     if not isinstance(given, Mapping):
         raise ValueError(f"a dataset is a name or a mapping with a name, got '{given}'")
     name = given.get("name")
-    if name in PICTURES:
+    if isinstance(name, str) and name in PICTURES:
         return PictureSpec.model_validate(given)
-    if name in POINTS:
+    if isinstance(name, str) and name in POINTS:
         return PointSpec.model_validate(given)
     raise ValueError(unknown("dataset", name, [*PICTURES, *POINTS]))
 

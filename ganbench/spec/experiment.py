@@ -32,8 +32,11 @@ def find_experiment(name: str) -> Path:
         ExperimentError: there is neither.
     """
     path = Path(name)
-    if path.is_file():
-        return path
+    try:
+        if path.is_file():
+            return path
+    except OSError as error:
+        raise ExperimentError(f"cannot read '{name}': {error.strerror}") from None
     shipped = {file.stem: file for file in sorted(shipped_folder().glob("*.yaml"))}
     # A shipped one answers to `quickstart`, `quickstart.yaml` and `experiments/quickstart.yaml`.
     if path.stem in shipped and path.parent.name in ("", "experiments") and path.suffix in ("", ".yaml"):
@@ -56,7 +59,7 @@ def parse_yaml(text: str, where: str) -> Any:
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         line = f", line {mark.line + 1}" if mark else ""
         raise ExperimentError(f"{where}{line}: not YAML: {' '.join(problem.split())}") from None
-    except (ValueError, RecursionError) as error:  # a date that does not exist, or endless nesting
+    except (ValueError, KeyError, RecursionError) as error:  # no such date, `!!bool x`, endless nesting
         raise ExperimentError(f"{where}: not YAML: {error}") from None
 
 

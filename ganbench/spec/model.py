@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, SerializeAsAny
 
-from ganbench.spec.value import Count, Flag, Value, unknown
+from ganbench.spec.value import Arguments, Count, Flag, Value, unknown
 
 
 class MlpSpec(Value):
@@ -40,8 +40,8 @@ class UserModelSpec(Value):
 
     generator: str
     discriminator: str
-    generator_args: dict[str, Any] = Field(default_factory=dict)
-    discriminator_args: dict[str, Any] = Field(default_factory=dict)
+    generator_args: Arguments = Field(default_factory=dict)
+    discriminator_args: Arguments = Field(default_factory=dict)
     # What the named files hold (file name -> SHA-256): an edited network is another model. Filled in at the edge.
     sources: dict[str, str] = Field(default_factory=dict)
 
@@ -68,7 +68,7 @@ def _parse(given: Any) -> Value:
     if "generator" in given or "discriminator" in given:
         return UserModelSpec.model_validate(given)
     name = given.get("name")
-    if name not in SHIPPED:
+    if not isinstance(name, str) or name not in SHIPPED:
         raise ValueError(unknown("model", name, SHIPPED) + ", or a mapping with generator and discriminator")
     return SHIPPED[name].model_validate(given)
 

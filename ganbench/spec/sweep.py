@@ -17,7 +17,7 @@ from ganbench.spec.value import Value, canonical_json, content_hash, explain, un
 
 OWN_KEYS = ("name", "question", "seeds", "search")
 RUN_KEYS = tuple(name for name in RunSpec.model_fields if name != "seed")
-_NAME = re.compile(r"[^\x00-\x1f\x7f/\\]{1,200}")
+_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f/\\\ud800-\udfff]{1,200}")
 
 
 def _plain_name(name: str) -> str:
@@ -70,6 +70,8 @@ class SweepSpec(Value):
             )
         except ValidationError as error:
             raise explain(error, where) from None
+        except UnicodeEncodeError as error:  # half a surrogate pair, which no message of pydantic can hold
+            raise ExperimentError(f"{where}: text must be Unicode, got {error.object!a}") from None
         except ExperimentError as error:
             raise ExperimentError(f"{where}: {error}") from None
 

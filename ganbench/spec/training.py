@@ -17,7 +17,7 @@ Precision = Literal["fp32", "bf16", "fp16"]
 class LatentSpec(Value):
     """What goes into the generator: `dim` numbers, or a `shape` such as [100, 1, 1]."""
 
-    shape: tuple[Count, ...]
+    shape: Annotated[tuple[Count, ...], Field(min_length=1)]
     distribution: Literal["normal", "uniform"] = "normal"
 
     @model_validator(mode="before")
@@ -53,7 +53,7 @@ class OptimizerSpec(Value):
     d_lr: Rate = 2e-4
     betas: Annotated[tuple[float, float], AfterValidator(_betas)] | None = None
     momentum: Annotated[float, Field(ge=0, lt=1)] | None = None
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     fused: Flag = False
     foreach: Flag | None = None
 

@@ -8,13 +8,31 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ganbench.errors import ExperimentError
 
 Count = Annotated[int, Field(strict=True, ge=1)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Flag = Annotated[bool, Field(strict=True)]
+
+
+def _same_in_json(arguments: dict[str, Any]) -> dict[str, Any]:
+    # They are hashed, stored and read back as JSON: what comes back otherwise would be another run.
+    try:
+        same = json.loads(canonical_json(arguments)) == arguments
+        json.dumps(arguments, ensure_ascii=False).encode()  # fails on half a surrogate pair
+    except (TypeError, ValueError, RecursionError):
+        same = False
+    if not same:
+        raise ValueError(
+            "arguments are text, finite numbers, true, false, null, lists and mappings of these with text as keys; "
+            f"put quotes around a date; got {arguments!a:.200}"
+        )
+    return arguments
+
+
+Arguments = Annotated[dict[str, Any], AfterValidator(_same_in_json)]
 
 
 class Value(BaseModel):

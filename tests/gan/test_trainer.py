@@ -270,8 +270,9 @@ def test_gradient_norms_are_read_in_probe_rounds_only(session_of: SessionOf, str
     assert run.session.pair.d.before_step is None
 
 
-def test_a_probe_is_a_window_of_its_own(session_of: SessionOf) -> None:
-    run = Run(session_of(ratio="2:3", budget="60 rounds", evaluate={"every": "60 rounds"}))
+@pytest.mark.parametrize("budget", ["60 rounds", "120 g_updates", "180 d_updates", "300 updates", "480 real_images"])
+def test_a_probe_is_a_window_of_its_own_and_nothing_else_cuts_one(session_of: SessionOf, budget: str) -> None:
+    run = Run(session_of(ratio="2:3", budget=budget, evaluate={"every": budget}))
     run.train()
     windows = [text.count("rest") for text in " ".join(run.clock.log).split("start")[1:]]
     assert windows == [PROBE_EVERY - 1, 1, PROBE_EVERY - 1, 1, 60 - 2 * PROBE_EVERY]

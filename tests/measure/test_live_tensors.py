@@ -14,6 +14,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from ganbench.measure import GRAIN_BYTES, LiveTensorTracker, tensors_held_by
+from ganbench.measure.kinds import Kind
 
 KIB = 1024
 
@@ -336,3 +337,103 @@ def test_cuda_tensors_are_counted_as_the_allocator_counts_them() -> None:
         loss.backward()
         assert tracker.current == torch.cuda.memory_allocated() - before
         del loss
+
+
+def test_a_peak_is_split_by_what_its_bytes_are_for() -> None:
+    # The networks of `test_linear_and_tanh_by_hand`.
+    net = nn.Sequential(nn.Linear(1024, 256), nn.Tanh())
+    rows = torch.ones(64, 1024)
+    weight, bias, data = 1024 * 256 * 4, 256 * 4, 64 * 1024 * 4
+    activation, scalar = 64 * 256 * 4, GRAIN_BYTES
+    tracker = LiveTensorTracker()
+    tracker.register(net.parameters(), Kind.PARAMETERS)
+    tracker.register([rows], Kind.OTHER)
+    with tracker, tracker.watching(net.parameters()):
+        loss = net(rows).sum()
+        tracker.mark("forward")
+        loss.backward()
+        tracker.mark("backward")
+        del loss
+    assert tracker.moment("forward").split() == {
+        "parameters": weight + bias,
+        "gradients": 0,
+        "optimizer_state": 0,
+        # Tanh's result. Linear saves the rows, but those are held anyway.
+        "saved_for_backward": activation,
+        "other": data + activation,
+    }
+    assert tracker.moment("backward").split() == {
+        "parameters": weight + bias,
+        # Counted as such although the weight's becomes one only after the peak.
+        "gradients": weight + bias,
+        "optimizer_state": 0,
+        "saved_for_backward": 0,
+        "other": data + 2 * scalar + activation,
+    }
+    assert sum(tracker.moment("backward").split().values()) == tracker.peaks["backward"]
+
+
+def test_what_a_graph_keeps_counts_as_saved_until_the_graph_lets_go() -> None:
+    tracker = LiveTensorTracker()
+    source = torch.ones(1024, requires_grad=True)
+    tracker.register([source], Kind.PARAMETERS)
+    with tracker, tracker.watching([source]):
+        kept = source.tanh()
+        tracker.mark("made")
+        kept.sum().backward(retain_graph=True)
+        source.grad = None
+        tracker.mark("gone through once")
+        between = tracker.position
+        tracker.mark("retained")
+        kept.sum().backward()
+        source.grad = None
+        tracker.mark("gone through twice")
+        tracker.mark("let go")
+    saved = {segment: tracker.moment(segment).split()["saved_for_backward"] for segment in tracker.peaks}
+    assert saved == {
+        "made": 4 * KIB,
+        "gone through once": 4 * KIB,
+        "retained": 4 * KIB,
+        "gone through twice": 4 * KIB,
+        "let go": 0,
+    }
+    assert tracker.moment("retained").saved_before(between) == 4 * KIB
+    assert tracker.moment("retained").saved_before(1) == 4 * KIB
+    assert tracker.moment("retained").saved_before(0) == 0
+    assert tracker.moment("let go").split()["other"] == 4 * KIB, "it lives on, and not because autograd saved it"
+    del kept
+    assert tracker.current == 4 * KIB
+
+
+def test_a_retained_graph_of_which_nothing_is_left_is_freed_at_once() -> None:
+    tracker = LiveTensorTracker()
+    source = torch.ones(1024, requires_grad=True)
+    tracker.register([source])
+    gc.collect()
+    gc.disable()
+    try:
+        with tracker, tracker.watching([source]):
+            loss = source.tanh().exp().sum()
+            loss.backward(retain_graph=True)
+            source.grad = None
+            del loss
+            assert tracker.current == 4 * KIB
+    finally:
+        gc.enable()
+
+
+def test_second_derivatives_are_the_same_when_watched() -> None:
+    def penalty(tracker: LiveTensorTracker | None) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        net, data = nn.Sequential(nn.Linear(16, 64), nn.Tanh(), nn.Linear(64, 1)), torch.rand(32, 16)
+        parameters = list(net.parameters())
+        with tracker or nullcontext(), tracker.watching(parameters) if tracker else nullcontext():
+            data.requires_grad_(True)
+            (slope,) = torch.autograd.grad(net(data).sum(), data, create_graph=True)
+            (slope.flatten(1).norm(2, dim=1) - 1).square().mean().backward()
+        return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+    watched, free = penalty(LiveTensorTracker()), penalty(None)
+    assert len(watched) == len(free) == 3  # the last bias has none
+    for one, other in zip(watched, free, strict=True):
+        assert torch.equal(one, other)
