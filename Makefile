@@ -16,7 +16,7 @@ sweep: $(STAMP)
 	$(VENV)/bin/ganbench sweep quickstart
 
 test: $(STAMP) lint types
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n auto
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check .

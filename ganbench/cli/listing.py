@@ -17,7 +17,7 @@ def command(tracking_uri: str) -> None:
     from ganbench.track.reader import Reader
     from ganbench.track.store import Store
 
-    reader = Reader(Store(tracking_uri))
+    reader = Reader(Store(tracking_uri, make=False))
     rows = []
     for stored in reader.sweeps():
         keys = [spec.run_key for spec in stored.spec.runs()]

@@ -29,7 +29,7 @@ def command(name_or_id: str, formats: str, output: Path | None, tracking_uri: st
     for part in chosen:
         if part not in FORMATS:
             raise UsageError(f"--format: {unknown('format', part, FORMATS)}")
-    reader = Reader(Store(tracking_uri))
+    reader = Reader(Store(tracking_uri, make=False))
     sweeps = reader.find(name_or_id)
     keys = {spec.run_key for stored in sweeps for spec in stored.spec.runs()}
     runs = reader.runs(sweeps[0].experiment_id, keys)

@@ -24,7 +24,7 @@ def command(name_or_id: str, tracking_uri: str) -> None:
     from ganbench.track.reader import Reader
     from ganbench.track.store import Store
 
-    reader = Reader(Store(tracking_uri))
+    reader = Reader(Store(tracking_uri, make=False))
     console = console_for()
     try:
         sweeps = reader.find(name_or_id)

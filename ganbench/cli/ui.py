@@ -17,33 +17,20 @@ from ganbench.cli.options import tracking_uri
 def command(port: int, host: str, tracking_uri: str) -> None:
     """Open MLflow's UI on the same store, on this machine only unless --host says otherwise."""
     from ganbench.cli.output import console_for, ui_link
-    from ganbench.errors import UsageError
     from ganbench.track.reader import Reader
     from ganbench.track.store import Store, sqlite_path
 
     console = console_for()
     base = f"http://{host}:{port}"
-    path = sqlite_path(tracking_uri)
-    if path is not None and not path.exists():
-        raise UsageError(f"no store '{path}' here yet; `ganbench sweep` makes one")
-    if path is None and tracking_uri.startswith("http"):
+    if sqlite_path(tracking_uri) is None and tracking_uri.startswith("http"):
         base = tracking_uri.rstrip("/")
-    for experiment, identifier in {s.experiment: s.experiment_id for s in Reader(Store(tracking_uri)).sweeps()}.items():
+    sweeps = Reader(Store(tracking_uri, make=False)).sweeps()
+    for experiment, identifier in {s.experiment: s.experiment_id for s in sweeps}.items():
         console.print(f"{experiment}: {ui_link(identifier, base=base)}", markup=False, soft_wrap=True)
         console.print(f"  charts: {ui_link(identifier, chart=True, base=base)}", markup=False, soft_wrap=True)
     if base == tracking_uri.rstrip("/"):
         return  # the server shows them by itself
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # saves a dozen processes
-    arguments = [
-        "ui",
-        "--backend-store-uri",
-        tracking_uri,
-        "--host",
-        host,
-        "--port",
-        str(port),
-        "--workers",
-        "1",
-    ]
+    arguments = f"ui --host {host} --port {port} --workers 1 --backend-store-uri".split() + [tracking_uri]
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "mlflow", *arguments])

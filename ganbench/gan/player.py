@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -87,7 +88,12 @@ class Player:
         scales = [self._scale, *(torch.stack(self._scales).tolist() if self._scales else [])]
         self._scales.clear()
         self._scale = scales[-1]
-        return [after >= before for before, after in itertools.pairwise(scales)][:asked]
+        return [after >= before and after > 0 for before, after in itertools.pairwise(scales)][:asked]
+
+    @property
+    def scale_lost(self) -> bool:
+        """True where every overflow halved the scale until nothing was left: no step can happen any more."""
+        return self.scaler is not None and bool(self.trainable) and self._scale == 0
 
     def grad_norm(self) -> float:
         """The 2-norm of all gradients together, unscaled. Synchronises: not for timed rounds."""
@@ -95,7 +101,8 @@ class Player:
         if not gradients:
             return 0.0
         norm = float(torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g.float()) for g in gradients])))
-        return norm / self.scaler.get_scale() if self.scaler is not None else norm
+        scale = self.scaler.get_scale() if self.scaler is not None else 1.0
+        return norm / scale if scale else math.nan
 
     def tensors(self) -> Iterator[Tensor]:
         """Parameters, buffers, gradients and optimizer state: all that outlives a round."""

@@ -184,6 +184,8 @@ class Trainer:
                 if state.diverged_at_update is None and not math.isfinite(row[f"loss/{note.player}"]):
                     state.diverged_at_update = state.updates
             at += schedule.updates
+        if state.diverged_at_update is None and (pair.g.scale_lost or pair.d.scale_lost):
+            state.diverged_at_update = state.updates
         if len(self._table) >= 500:
             self.flush()
 

@@ -16,6 +16,8 @@ from ganbench.spec.sweep import OWN_KEYS, RUN_KEYS
 from ganbench.spec.value import unknown
 
 _LARGEST = 1_000_000
+# What the reader's constructors let through: dates that do not exist, `!!bool x`, `!!int `, endless nesting.
+_ODD_VALUES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 def shipped_folder() -> Path:
@@ -59,8 +61,8 @@ def parse_yaml(text: str, where: str) -> Any:
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         line = f", line {mark.line + 1}" if mark else ""
         raise ExperimentError(f"{where}{line}: not YAML: {' '.join(problem.split())}") from None
-    except (ValueError, KeyError, RecursionError) as error:  # no such date, `!!bool x`, endless nesting
-        raise ExperimentError(f"{where}: not YAML: {error}") from None
+    except _ODD_VALUES as error:
+        raise ExperimentError(f"{where}: not YAML: {type(error).__name__}: {error}") from None
 
 
 def read_fields(path: Path) -> dict[str, Any]:

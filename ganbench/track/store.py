@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ganbench.errors import StoreError
+from ganbench.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment
@@ -43,13 +43,17 @@ def translated(what: str) -> Iterator[None]:
 
 
 class Store:
-    """An MLflow tracking store; only this process writes to it.
+    """An MLflow tracking store; only this process writes to it. `make`: a sqlite file that is not there is made.
 
     Raises:
         StoreError: the store cannot be opened.
+        UsageError: a sqlite file is not there and is not to be made.
     """
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, *, make: bool = True) -> None:
+        path = sqlite_path(uri)
+        if not make and path is not None and not path.exists():
+            raise UsageError(f"no store '{path}' here yet; `ganbench sweep` makes one, --tracking-uri names another")
         self.uri = uri
         # A server that is gone is told within seconds, not after minutes; what it missed stays in the log.
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from ganbench.cli import COMMANDS, cli, main
+from ganbench.track.store import Store
 
 HERE = {name: value for name, value in os.environ.items() if name != "MLFLOW_TRACKING_URI"}
 
@@ -149,7 +150,16 @@ def test_a_binary_file_is_told_by_the_real_command(tmp_path: Path) -> None:
     assert_told(done.stderr, ["mine.yaml", "not UTF-8"])
 
 
+def test_a_store_that_is_not_there_is_told_and_not_made(tmp_path: Path) -> None:
+    for arguments in (["list"], ["report", "quickstart"], ["show", "quickstart"], ["ui"]):
+        done = called(arguments, tmp_path)
+        assert done.returncode == 2
+        assert_told(done.stderr, ["no store 'mlflow.db' here yet", "ganbench sweep"])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_empty_store_is_told_by_every_command_that_reads(tmp_path: Path) -> None:
+    Store(f"sqlite:///{tmp_path}/mlflow.db")
     listed = called(["list"], tmp_path)
     assert (listed.returncode, listed.stderr) == (0, "")
     assert listed.stdout.splitlines() == ["no sweeps in this store yet; `ganbench sweep` makes one"]
@@ -161,7 +171,7 @@ def test_an_empty_store_is_told_by_every_command_that_reads(tmp_path: Path) -> N
     assert not (tmp_path / "reports").exists()
 
 
-@pytest.mark.parametrize("uri", ["sqlite:///notes.txt", "sqlite:///notes.txt/mlflow.db", "nonsense://x"])
+@pytest.mark.parametrize("uri", ["sqlite:///notes.txt", "nonsense://x"])
 def test_a_store_that_cannot_be_opened_is_told(uri: str, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no database\n" * 100)
     done = called(["list", "--tracking-uri", uri], tmp_path)
