@@ -31,6 +31,6 @@ def command(port: int, host: str, tracking_uri: str) -> None:
     if base == tracking_uri.rstrip("/"):
         return  # the server shows them by itself
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # saves a dozen processes
-    arguments = f"ui --host {host} --port {port} --workers 1 --backend-store-uri".split() + [tracking_uri]
+    arguments = [*f"ui --host {host} --port {port} --workers 1 --backend-store-uri".split(), tracking_uri]
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "mlflow", *arguments])
