@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from ganbench.execute import work
@@ -121,7 +121,7 @@ def run_sweep(
     """
     specs = sweep.runs()
     known = tracker.reader.runs(tracker.experiment_id, [spec.run_key for spec in specs])
-    tasks = [Task(task.spec, task.position, timeout) for task in to_do(specs, known, retry)]
+    tasks = [replace(task, timeout=timeout, jobs=executor.jobs) for task in to_do(specs, known, retry)]
     watcher.planned(len(tasks), len(specs) - len(tasks))
     by_key = {task.run_key: task for task in tasks}
     made = 0

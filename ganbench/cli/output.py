@@ -45,8 +45,26 @@ def print_summary(console: Console, frame: pd.DataFrame) -> None:
     )
 
 
+def print_cost(console: Console, frame: pd.DataFrame) -> None:
+    """Each arm's time a round against the reference of its blocks, where there is anything to compare."""
+    from ganbench.report.cost import INTERVAL, compare, cost_table, split_by_host, usable
+
+    parts, lines = split_by_host(frame)
+    for part in parts:
+        lines += usable(part)[1]
+        comparisons = compare(part)
+        if comparisons:
+            costs = cost_table(comparisons)
+            console.print()
+            table(console, [str(c) for c in costs.columns], costs.astype(str).itertuples(index=False))
+            console.print(INTERVAL, markup=False)
+    for line in dict.fromkeys(lines):
+        console.print(line, markup=False)
+
+
 def frame_rows(runs: Iterable[StoredRun], experiment: str) -> list[dict[str, object]]:
     """Stored runs as rows of the report's frame."""
+    from ganbench.report.frame import HOST_FACTS
     from ganbench.track import spelling
 
     rows: list[dict[str, object]] = []
@@ -65,6 +83,11 @@ def frame_rows(runs: Iterable[StoredRun], experiment: str) -> list[dict[str, obj
             "reason": run.reason,
             "weights": run.tags.get(spelling.WEIGHTS),
             "primary": run.tags.get(spelling.PRIMARY),
+            "pairing": run.tags.get(spelling.PAIRING),
+            "calibration": run.tags.get(spelling.CALIBRATION) == "true",
+            "warnings": run.tags.get(spelling.WARNINGS),
+            "unfit_for_cost": run.tags.get(spelling.UNFIT),
+            **{key: value for key, value in run.tags.items() if key in HOST_FACTS},
             **run.metrics,
             **{f"{key}_floor": value for key, value in run.floor.items()},
         }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @tracking_uri
 def command(name_or_id: str, tracking_uri: str) -> None:
     """Show a sweep (by experiment name or sweep id) or one run (by run_key or MLflow run id)."""
-    from ganbench.cli.output import console_for, frame_of_sweeps, print_summary
+    from ganbench.cli.output import console_for, frame_of_sweeps, print_cost, print_summary
     from ganbench.errors import UsageError
     from ganbench.track.reader import Reader
     from ganbench.track.store import Store
@@ -40,7 +40,9 @@ def command(name_or_id: str, tracking_uri: str) -> None:
         console.print(f"{stored.experiment}, sweep {stored.spec.sweep_id}: {stored.spec.question}", markup=False)
     console.print(f"{len(runs)} of {len(keys)} runs are in the store")
     if runs:
-        print_summary(console, frame_of_sweeps(sweeps, runs.values()))
+        frame = frame_of_sweeps(sweeps, runs.values())
+        print_summary(console, frame)
+        print_cost(console, frame)
 
 
 def _run(reader: Reader, key: str) -> StoredRun | None:

@@ -35,6 +35,7 @@ _MOST_LINES = 12
 @click.option("--retry", type=click.Choice(["failed", "all"]), help="Make again the runs that did not come out as "
               "expected (failed), or every run that did not end ok, controls included (all).")  # fmt: skip
 @click.option("--fresh", is_flag=True, help="Make every run again.")
+@click.option("--calibrate", is_flag=True, help="Add an A/A copy of each reference arm: the noise floor.")
 @click.option("--plan", "plan_only", is_flag=True, help="Show what would run, and stop.")
 def command(
     tracking_uri: str,
@@ -44,6 +45,7 @@ def command(
     download: bool,
     retry: str | None,
     fresh: bool,
+    calibrate: bool,
     plan_only: bool,
     **experiment: Any,
 ) -> None:
@@ -66,6 +68,8 @@ def command(
     if retry and fresh:
         raise click.UsageError("--retry makes some runs again, --fresh all of them; give one")
     fields, where = experiment_fields(**experiment)
+    if calibrate:
+        fields["calibrate"] = True
     if not isinstance(fields.get("dataset"), dict) or "first_of" not in fields["dataset"]:
         SweepSpec.from_fields(fields, where)  # a wrong file is told at once, before torch is loaded
     console = console_for()
@@ -103,13 +107,15 @@ def _ship_leftovers(console: Console, tracker: Tracker) -> None:
 
 
 def _print_result(console: Console, result: Result, tracker: Tracker, store: Store) -> None:
-    from ganbench.cli.output import frame_rows, print_summary, quoted, ui_link
+    from ganbench.cli.output import frame_rows, print_cost, print_summary, quoted, ui_link
     from ganbench.report.frame import frame_of
     from ganbench.track.store import DEFAULT_URI
 
     if result.runs:
         console.print()
-        print_summary(console, frame_of(frame_rows(result.runs.values(), result.sweep.name)))
+        frame = frame_of(frame_rows(result.runs.values(), result.sweep.name))
+        print_summary(console, frame)
+        print_cost(console, frame)
     console.print()
     _print_unexpected(console, result)
     if result.missed:

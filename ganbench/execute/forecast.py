@@ -9,7 +9,7 @@ them through `LocalExecutor.ask`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -163,3 +163,20 @@ def _stand_in(dataset: PictureSpec | PointSpec) -> Data:
         return Data(dataset.name, torch.empty(count, 2))
     shape = (count, dataset.channels, dataset.size, dataset.size)
     return Data(dataset.name, torch.empty(shape, dtype=torch.uint8), dataset.range)
+
+
+def forecasts(specs: Sequence[RunSpec]) -> list[Forecast]:
+    """The forecast of each, in one process."""
+    return [forecast(spec) for spec in specs]
+
+
+def largest_batches(specs: Sequence[RunSpec], limit_bytes: int) -> list[int | None]:
+    """The largest batch of each that fits, in one process."""
+    return [largest_batch(spec, limit_bytes) for spec in specs]
+
+
+def card_bytes() -> int | None:
+    """The memory of the first GPU; None without one."""
+    import torch
+
+    return int(torch.cuda.get_device_properties(0).total_memory) if torch.cuda.is_available() else None

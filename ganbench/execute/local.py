@@ -25,7 +25,7 @@ class LocalExecutor:
     """
 
     def __init__(self, jobs: int = 1, stop: Stop | None = None, perform: Perform = work.perform) -> None:
-        self._jobs = jobs
+        self.jobs = jobs
         self._stop = stop or Stop()
         self._perform = perform
 
@@ -42,7 +42,7 @@ class LocalExecutor:
         running: list[_Running] = []
         try:
             while waiting or running:
-                while waiting and len(running) < self._jobs and not self._stop.requested:
+                while waiting and len(running) < self.jobs and not self._stop.requested:
                     running.append(_Running(waiting.pop(), self._perform))
                     yield Started(running[-1].task.run_key, running[-1].child.started_at)
                 if self._stop.requested:

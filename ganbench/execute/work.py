@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ganbench.errors import DatasetError, DeviceUnavailable, ErrorKind, UserCodeError, classify
 from ganbench.execute.memory import final_memory
 from ganbench.record.events import Ended, Event, Picture, Rows, Task
-from ganbench.record.figures import cost_figures, timing_of
+from ganbench.record.figures import cost_figures, timing_of, trust_of
 from ganbench.record.outcome import Outcome
 from ganbench.spec.dataset import PictureSpec, PointSpec
 from ganbench.spec.run import RunSpec
@@ -42,6 +42,7 @@ def perform(task: Task, submitted: float, tell: Callable[[Event], None]) -> None
 class _Run:
     def __init__(self, task: Task, submitted: float, tell: Callable[[Event], None]) -> None:
         self.spec = task.spec
+        self.jobs = task.jobs
         self.key = task.run_key
         self.tell = tell
         self.submitted = submitted
@@ -81,7 +82,7 @@ class _Run:
         from ganbench.gan.data import load
         from ganbench.gan.session import Session
         from ganbench.gan.trainer import Trainer
-        from ganbench.measure import clock_for, host_facts, reset_peak_rss
+        from ganbench.measure import EnergyMeter, LoadWatch, clock_for, host_facts, reset_peak_rss
 
         torch.set_num_threads(self.spec.threads)
         self.found["host"] = host_facts(device.type)
@@ -101,12 +102,14 @@ class _Run:
             lambda columns: self.tell(Rows(self.key, columns)),
         )
         reset_peak_rss()
+        watch, energy = LoadWatch(), EnergyMeter(device)
         self.startup = time.time() - self.submitted
         try:
             trainer.train()
         finally:
             trainer.flush()
-            self._keep_progress(session, trainer)
+            self._keep_progress(session, trainer, watch.foreign_cores())
+            self.found["energy"] = energy.joules()
         if trainer.progress.diverged_at_update is not None:
             self.found |= {
                 "diverged_at_update": trainer.progress.diverged_at_update,
@@ -115,13 +118,21 @@ class _Run:
             }
             return Outcome.DIVERGED
         self.found["checksums"] = session.checksums()
-        memory, figures = final_memory(session, self.rss_peak)
-        self.found["finals"] |= figures
-        self.found["memory"] = memory and memory.model_dump()
+        self._keep_memory(session)
         return Outcome.OK
 
-    def _keep_progress(self, session: Session, trainer: Trainer) -> None:
-        from ganbench.measure import warmup_rounds
+    def _keep_memory(self, session: Session) -> None:
+        """The memory rounds come after everything else was found: what they raise costs their figures alone."""
+        try:
+            memory, figures = final_memory(session, self.rss_peak)
+        except Exception as error:  # noqa: BLE001 - a network that a dispatch mode breaks has trained all the same
+            self.found["warnings"] = [*self.found["warnings"], f"no memory figures: {type(error).__name__}: {error}"]
+            return
+        self.found["finals"] |= figures
+        self.found["memory"] = memory and memory.model_dump()
+
+    def _keep_progress(self, session: Session, trainer: Trainer, foreign_cores: float | None) -> None:
+        from ganbench.measure import BOUND_CORES, warmup_rounds
 
         state = trainer.progress
         probed = set(state.probed)
@@ -129,6 +140,7 @@ class _Run:
         leading = warmup_rounds([sum(ns for _, ns in state.rounds[n]) for n in unprobed])
         warmup = unprobed[leading] if leading < len(unprobed) else len(state.rounds)
         timing = timing_of(state.rounds, state.probed, warmup)
+        trust = trust_of(timing, state.segments_ns, state.wall_ns, foreign_cores, BOUND_CORES, self.jobs)
         images = session.schedule.batches * self.spec.batch_size
         spent = self.spec.budget.spent(state.counters)
         self.found |= {
@@ -136,6 +148,8 @@ class _Run:
             "overshoot": max(0.0, spent - self.spec.budget.amount),
             "skipped_steps": dict(state.skipped),
             "timing": timing.model_dump(),
+            "trust": trust.model_dump(),
+            "warnings": trust.warnings(),
             "finals": {
                 **cost_figures(timing, session.schedule.updates, images),
                 "time/train_s": state.counters["seconds"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -44,6 +45,9 @@ class Progress:
     skipped: dict[str, int] = field(default_factory=lambda: {"g": 0, "d": 0})
     rounds: list[list[tuple[str, int]]] = field(default_factory=list)
     probed: list[int] = field(default_factory=list)
+    # Wall time of all windows by the host's clock, and the sum of their segments: the parts must add up.
+    wall_ns: int = 0
+    segments_ns: int = 0
     diverged_at_update: int | None = None
 
     @property
@@ -136,6 +140,7 @@ class Trainer:
         pair.mark = clock.mark
         whole = 0
         clock.start()
+        opened = time.perf_counter_ns()
         try:
             for _ in range(rounds):
                 session.play_round()
@@ -145,6 +150,8 @@ class Trainer:
             # A round that raised is cut off; the whole ones before it are results.
             pair.mark = unmarked
             segments = clock.stop()
+            self.progress.wall_ns += time.perf_counter_ns() - opened
+            self.progress.segments_ns += sum(nanoseconds for _, nanoseconds in segments)
             for player in players:
                 player.before_step = None
             self._account(whole, segments, probe=probe)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ganbench.measure.clock import Clock, CpuClock, CudaClock, DeviceEvent, NullClock, clock_for
+from ganbench.measure.energy import EnergyMeter
 from ganbench.measure.host import host_facts, load_average
 from ganbench.measure.live_tensors import GRAIN_BYTES, LiveTensorTracker, tensors_held_by
+from ganbench.measure.load import BOUND_CORES, LoadWatch
 from ganbench.measure.process_memory import (
     cuda_peaks,
     peak_rss_bytes,
@@ -15,12 +17,15 @@ from ganbench.measure.process_memory import (
 from ganbench.measure.warmup import steady_from, warmup_rounds
 
 __all__ = [
+    "BOUND_CORES",
     "GRAIN_BYTES",
     "Clock",
     "CpuClock",
     "CudaClock",
     "DeviceEvent",
+    "EnergyMeter",
     "LiveTensorTracker",
+    "LoadWatch",
     "NullClock",
     "clock_for",
     "cuda_peaks",

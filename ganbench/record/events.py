@@ -12,11 +12,13 @@ from ganbench.spec.run import RunSpec
 
 @dataclass(frozen=True)
 class Task:
-    """One run to be made: its spec, its place in the order, and how long it may take (seconds; None: for ever)."""
+    """One run to be made: its spec, its place in the order, how long it may take (seconds; None: for ever), and how
+    many runs may be made beside it."""
 
     spec: RunSpec
     position: int
     timeout: float | None = None
+    jobs: int = 1
 
     @property
     def run_key(self) -> str:

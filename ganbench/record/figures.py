@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from statistics import median
 
-from ganbench.record.run_record import Timing
+from ganbench.record.run_record import Timing, Trust
+from ganbench.record.stability import median_interval, rounds_needed
 
 SEGMENTS = ("data", "g", "g_step", "d", "d_step", "rest")
 
@@ -50,3 +51,29 @@ def cost_figures(timing: Timing, updates: int, images: int) -> dict[str, float]:
         "throughput/updates_per_second": updates * len(steady) / seconds,
         "throughput/images_per_second": images * len(steady) / seconds,
     }
+
+
+# The interval of a run's median round is to be narrower than this share of it.
+SHARE = 0.05
+
+
+def trust_of(
+    timing: Timing, segments_ns: int, wall_ns: int, foreign_cores: float | None, bound_cores: float, jobs: int
+) -> Trust:
+    """How far a run's times can be believed, from its raw rounds and what was seen of the machine.
+
+    `segments_ns` is the sum of all segments, `wall_ns` the host's wall time of the windows that held them, warm-ups
+    and probe rounds included.
+    """
+    steady = [sum(row) / 1e6 for row in timing.steady()]
+    interval = median_interval(steady)
+    return Trust(
+        share=SHARE,
+        median_low=interval[0] if interval else None,
+        median_high=interval[1] if interval else None,
+        rounds_needed=rounds_needed(steady, SHARE) if steady else 0,
+        accounted=segments_ns / wall_ns if wall_ns else None,
+        foreign_cores=foreign_cores,
+        disturbed=foreign_cores is not None and foreign_cores > bound_cores,
+        jobs=jobs,
+    )

@@ -20,6 +20,7 @@ class Judged:
     ended_ok: bool
     weights: str | None
     bit_exact: bool
+    is_copy: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def judge(runs: Iterable[Judged]) -> dict[str, Judgement]:
     reference did not run, only the outcome is judged, and the reason says so.
     """
     runs = list(runs)
-    reference = {run.pairing_key: run for run in runs if run.strategy == REFERENCE and run.ended_ok}
+    reference = {run.pairing_key: run for run in runs if run.strategy == REFERENCE and run.ended_ok and not run.is_copy}
     return {run.run_key: _judge(run, reference.get(run.pairing_key)) for run in runs}
 
 

@@ -37,6 +37,40 @@ class Timing(BaseModel):
         return [row for n, row in enumerate(self.rounds) if n >= self.warmup_rounds and n not in probed]
 
 
+class Trust(BaseModel):
+    """How far a run's times can be believed.
+
+    `median_low` and `median_high`: distribution-free 95 % interval of the median steady round, in ms; None with fewer
+    than six rounds. `rounds_needed`: further rounds, by estimate, until it is narrower than `share` of the median; 0
+    when it is. `accounted`: the segments' sum over the wall time of their windows. `foreign_cores`: other work on the
+    machine meanwhile. `jobs`: runs that were allowed side by side.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    share: float
+    median_low: float | None = None
+    median_high: float | None = None
+    rounds_needed: int = 0
+    accounted: float | None = None
+    foreign_cores: float | None = None
+    disturbed: bool = False
+    jobs: int = 1
+
+    def warnings(self) -> list[str]:
+        """What a reader of this run's times must know."""
+        found = []
+        if self.rounds_needed:
+            found.append(f"unstable: {self.rounds_needed} more rounds needed for an interval below {self.share:.0%}")
+        if self.accounted is not None and abs(self.accounted - 1) > 0.02:
+            found.append(f"parts add up to {self.accounted:.1%} of the wall time, not within 2 %")
+        if self.disturbed:
+            found.append(f"disturbed: {self.foreign_cores:.2f} cores of foreign load while it was timed")
+        if self.jobs > 1:
+            found.append(f"timed with up to {self.jobs} runs side by side")
+        return found
+
+
 class RunRecord(BaseModel):
     """One run's record; `record.json` is its JSON."""
 
@@ -66,6 +100,9 @@ class RunRecord(BaseModel):
     checksums: dict[str, str] = Field(default_factory=dict)
     host: dict[str, str] = Field(default_factory=dict)
     timing: Timing = Timing()
+    trust: Trust | None = None
+    energy: dict[str, float] = Field(default_factory=dict)
+    warnings: list[str] = Field(default_factory=list)
     memory: LiveMemory | None = None
     output: str = ""
     started_at: float = 0.0

@@ -11,7 +11,12 @@ from ganbench.record.metrics import FINALS
 
 # What identifies and describes a run, in the order of the frame; the metrics' columns come after.
 IDENTITY = ("experiment", "sweep", "arm_key", "run_key", "run_id", "seed")
-RESULT = ("outcome", "error_kind", "expected", "as_expected", "reason", "weights", "primary")
+RESULT = (
+    "outcome", "error_kind", "expected", "as_expected", "reason", "weights", "primary", "pairing", "calibration",
+    "warnings", "unfit_for_cost",
+)  # fmt: skip
+# The facts that must agree before times are compared.
+HOST_FACTS = ("host.cpu", "host.cores", "host.threads", "host.gpu", "host.driver", "host.torch", "host.cuda", "host.os")
 PARAMS = (
     "ratio", "g_steps", "d_steps", "strategy", "order", "real_batches", "device", "model", "dataset", "loss",
     "batch_size", "latent_dim", "optimizer", "g_lr", "d_lr", "budget", "precision", "compile", "threads",
@@ -26,12 +31,13 @@ def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     A floor of a quality metric stands in the column of its name with `_floor`.
     """
     frame = pd.DataFrame(list(rows))
-    head = [*IDENTITY, *PARAMS, *RESULT]
+    head = [*IDENTITY, *PARAMS, *RESULT, *HOST_FACTS]
     metrics = sorted({c for c in frame.columns if "/" in c}, key=_metric_order)
     frame = frame.reindex(columns=[*head, *metrics])
     for column in (*_WHOLE, *_NUMBERS, *metrics):
         frame[column] = pd.to_numeric(frame[column])
     frame["as_expected"] = frame["as_expected"].astype("boolean")
+    frame["calibration"] = frame["calibration"].eq(True)
     return frame.sort_values(["g_steps", "d_steps", "strategy", "arm_key", "seed"], kind="stable", ignore_index=True)
 
 

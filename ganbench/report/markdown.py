@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from ganbench.record.metrics import metric
+from ganbench.report.cost import FIGURES, INTERVAL, compare, cost_table, split_by_host, usable
 from ganbench.report.summary import quality_title, summary_of
 
 
@@ -49,6 +51,7 @@ def markdown(frame: pd.DataFrame, summary: pd.DataFrame, name: str, question: st
         "then over seeds. Live MiB: the peak of live tensors in a round.",
         "",
         _table(summary),
+        *_costs(frame),
         "",
         "## Runs",
         "",
@@ -58,6 +61,21 @@ def markdown(frame: pd.DataFrame, summary: pd.DataFrame, name: str, question: st
         values = {c.removeprefix("quality/"): frame[c].dropna() for c in floors}
         lines += ["", "Floors: " + ", ".join(f"{c} {v.iloc[0]:.4g}" for c, v in values.items() if len(v))]
     return "\n".join(lines) + "\n"
+
+
+def _costs(frame: pd.DataFrame) -> list[str]:
+    """The tables of cost, one for each host and figure, with what must be known to read them."""
+    lines: list[str] = []
+    parts, remarks = split_by_host(frame)
+    for part in parts:
+        remarks += usable(part)[1]
+        for figure in FIGURES:
+            comparisons = compare(part, figure)
+            if comparisons:
+                lines += ["", f"### {metric(figure).title}", "", _table(cost_table(comparisons))]
+    if lines:
+        lines = ["", "## Cost", "", f"{INTERVAL[0].upper()}{INTERVAL[1:]}.", *lines]
+    return [*lines, *(f"\n- {escaped(remark)}" for remark in dict.fromkeys(remarks))]
 
 
 def escaped(text: str) -> str:

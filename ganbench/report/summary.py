@@ -27,13 +27,13 @@ def summary_of(frame: pd.DataFrame) -> pd.DataFrame:
     cost = COST | {key: title for key, title in CUDA_COST.items() if key in frame.columns}
     rows = []
     order = frame.assign(_rank=frame["strategy"].map(rank).fillna(len(rank)))
-    groups = order.groupby(["g_steps", "d_steps", *extra, "_rank", "arm_key"], sort=True, dropna=False)
+    groups = order.groupby(["g_steps", "d_steps", *extra, "_rank", "calibration", "arm_key"], sort=True, dropna=False)
     for _, arm in groups:
         first = arm.iloc[0]
         ok = arm[arm["outcome"] == "ok"]
         row = {
             "ratio": first["ratio"],
-            "strategy": first["strategy"],
+            "strategy": f"{first['strategy']} (A/A)" if first["calibration"] else first["strategy"],
             **{name: str(first[name]) for name in extra},
         }
         row["outcome"] = _outcome(arm)

@@ -144,6 +144,8 @@ def to_yaml(spec: RunSpec, name: str) -> str:
     """An experiment file that asks for this run alone."""
     plain = spec.model_dump(mode="json", exclude_none=True)
     seed = plain.pop("seed")
+    # A copy for the noise floor is the same training; the file asks for that.
+    plain.pop("calibration")
     plain["latent"] = {"shape": plain["latent"]["shape"], "distribution": plain["latent"]["distribution"]}
     buffer = io.StringIO()
     writer = YAML()

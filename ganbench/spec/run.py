@@ -52,6 +52,8 @@ class RunSpec(Value):
     compile: Flag = False
     threads: Count = 1
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**31)] = 0
+    # An A/A copy: the same training as the arm without this mark, timed once more to show the machine's noise.
+    calibration: Flag = False
 
     @model_validator(mode="after")
     def _parts_fit(self) -> RunSpec:
@@ -86,6 +88,8 @@ class RunSpec(Value):
         """What the hashes are made of: all that decides the training, without where files lie on this machine."""
         plain = self.model_dump(mode="json")
         plain["dataset"].pop("root", None)
+        if not self.calibration:
+            del plain["calibration"]
         if isinstance(self.model, UserModelSpec):
             for network in ("generator", "discriminator"):
                 place, _, name = plain["model"][network].rpartition(":")
@@ -104,5 +108,6 @@ class RunSpec(Value):
 
     @property
     def pairing_key(self) -> str:
-        """Content hash of what is held equal when strategies are compared: the run without its strategy."""
-        return content_hash({k: v for k, v in self.content().items() if k != "strategy"})
+        """Content hash of what is held equal when arms are compared in a block: the run without its strategy, and
+        without the mark of an A/A copy."""
+        return content_hash({k: v for k, v in self.content().items() if k not in ("strategy", "calibration")})

@@ -13,10 +13,11 @@ from ganbench.errors import ExperimentError
 from ganbench.spec.axes import axes_of, expand
 from ganbench.spec.run import RunSpec
 from ganbench.spec.seeds import derive_seed
+from ganbench.spec.strategy import REFERENCE
 from ganbench.spec.value import Value, canonical_json, content_hash, explain, unknown
 
-OWN_KEYS = ("name", "question", "seeds", "search")
-RUN_KEYS = tuple(name for name in RunSpec.model_fields if name != "seed")
+OWN_KEYS = ("name", "question", "seeds", "calibrate", "search")
+RUN_KEYS = tuple(name for name in RunSpec.model_fields if name not in ("seed", "calibration"))
 _NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f/\\\ud800-\udfff]{1,200}")
 
 
@@ -61,6 +62,9 @@ class SweepSpec(Value):
                 if arm.arm_key not in seen:
                     seen.add(arm.arm_key)
                     arms.append(arm)
+            if _flag(fields.get("calibrate", False)):
+                copies = [arm.model_copy(update={"calibration": True}) for arm in arms if arm.strategy == REFERENCE]
+                arms += copies
             return cls(
                 name=fields.get("name", "sweep"),
                 question=fields.get("question", ""),
@@ -99,7 +103,7 @@ class SweepSpec(Value):
 
     def label(self, arm: RunSpec) -> str:
         """An arm's short name: ratio, strategy and device, then whatever else differs between the arms."""
-        parts = [str(arm.ratio), arm.strategy, arm.device]
+        parts = [str(arm.ratio), arm.strategy + (" (A/A)" if arm.calibration else ""), arm.device]
         for axis in self.axes:
             if axis.split(".")[0] not in ("ratio", "strategy", "device"):
                 parts.append(_axis_text(arm, axis))
@@ -116,6 +120,12 @@ def _axis_text(arm: RunSpec, axis: str) -> str:
         value = "×".join(str(part) for part in value)
     last = axis.split(".")[-1]
     return str(value) if axis in ("model", "dataset", "loss") else f"{last}={value}"
+
+
+def _flag(given: object) -> bool:
+    if not isinstance(given, bool):
+        raise ExperimentError(f"calibrate is true or false, got {given!r}")
+    return given
 
 
 def _seeds(given: object) -> tuple[int, ...]:

@@ -38,6 +38,12 @@ PRIMARY = "ganbench.quality"
 FEATURES = "ganbench.quality_on"
 FLOOR = "ganbench.quality_floor"
 SCHEDULE = "ganbench.schedule"
+# An A/A copy of the reference.
+CALIBRATION = "ganbench.calibration"
+# What a reader of a run's times must know, line by line; absent where there is nothing.
+WARNINGS = "ganbench.warnings"
+# Where its times may not stand in a table of cost, why.
+UNFIT = "ganbench.unfit_for_cost"
 NOTE = "mlflow.note.content"
 PARENT = "mlflow.parentRunId"
 
@@ -96,6 +102,7 @@ def identity_tags(spec: RunSpec, kind: str, sweep: str) -> dict[str, str]:
         ARM: spec.arm_key,
         EXPECTED: str(spec.expected),
         VERSION: __version__,
+        **({CALIBRATION: "true"} if spec.calibration else {}),
         **({RUN_KEY: spec.run_key, PAIRING: spec.pairing_key} if kind == "run" else {}),
     }
 
@@ -123,6 +130,10 @@ def result_tags(record: RunRecord) -> dict[str, str]:
         tags[ERROR_KIND] = str(record.error_kind)
     if record.error:
         tags[ERROR] = record.error
+    if record.warnings:
+        tags[WARNINGS] = "; ".join(record.warnings)
+    if record.trust is not None and record.trust.jobs > 1:
+        tags[UNFIT] = f"timed with up to {record.trust.jobs} runs side by side"
     if record.diverged_at_update is not None:
         tags[DIVERGED_AT] = str(record.diverged_at_update)
     if "weights" in record.checksums:
