@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganbench.cli.options import experiment_fields
+from ganbench.cli.options import experiment_fields, experiment_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +21,7 @@ _NONE: Mapping[str, list[str]] = MappingProxyType({})
 
 
 @click.command("plan")
+@experiment_options
 @click.option("--memory", "card", metavar="SIZE", help="Say which arms fit, such as 24GiB; default: the GPU's own.")
 @click.option("--max-batch", is_flag=True, help="The largest batch_size that fits --memory, for each arm.")
 @click.option("--no-forecast", is_flag=True, help="Leave the forecast of memory out: quicker.")
@@ -78,7 +79,7 @@ def forecast_columns(found: Sequence[Forecast], limit: int | None) -> dict[str, 
     """Columns with each arm's peaks in MiB, and whether it fits."""
     columns: dict[str, list[str]] = {"peak MiB": [], "G phase": [], "D phase": []}
     if limit is not None:
-        columns[f"fits {limit / 2**30:.3g} GiB"] = []
+        columns[f"fits {f'{limit / 2**30:.4g} GiB' if limit >= 2**30 else f'{limit / 2**20:.4g} MiB'}"] = []
     for one in found:
         memory = one.memory
         cells = ["-" if memory else one.reason, "", ""]
