@@ -64,7 +64,7 @@ def usable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     if len(unfit):
         lines.append(f"{len(unfit)} runs are left out of the cost table: {'; '.join(sorted(unfit.unique()))}")
     kept = ok[ok["unfit_for_cost"].isna()]
-    warned = kept["warnings"].dropna()
+    warned = kept["warnings"].dropna().astype(str)
     for text, what in (("unstable", "were timed too briefly for a steady median"), ("disturbed", "were disturbed")):
         count = int(warned.str.contains(text).sum())
         if count:
@@ -75,24 +75,24 @@ def usable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 def compare(frame: pd.DataFrame, figure: str = "time/round_ms") -> list[Comparison]:
     """Every arm against the reference, paired by block, within one host; ordered by ratio and strategy.
 
-    The interval is a paired bootstrap over blocks, its random numbers from the figure's name: the same frame gives
-    the same table. The noise floor is that of the A/A copy with the same ratio and settings.
+    The interval is a paired bootstrap over blocks, its random numbers from the figure's and the arm's names: the same
+    runs give the same table. The noise floor is that of the A/A copy with the same ratio and settings.
     """
     kept, _ = usable(frame)
     extra = [name for name in varying(frame) if name != "device"]
     reference = kept[(kept["strategy"] == REFERENCE) & ~kept["calibration"]].set_index("pairing")[figure].dropna()
     reference = reference[~reference.index.duplicated()]
-    rng = np.random.default_rng(derive_seed("cost table", figure))
     rows: list[tuple[pd.Series, Ratio, list[float], list[float]]] = []
     for _, arm in kept.groupby("arm_key", sort=True):
         first = arm.iloc[0]
         if first["strategy"] == REFERENCE and not first["calibration"]:
             continue
         pairs = arm.set_index("pairing")[figure].dropna()
-        shared = [block for block in pairs.index if block in reference.index]
+        shared = sorted(block for block in pairs.index if block in reference.index)
         if not shared:
             continue
         values, against = [float(pairs[b]) for b in shared], [float(reference[b]) for b in shared]
+        rng = np.random.default_rng(derive_seed("cost table", figure, str(first["arm_key"])))
         rows.append((first, paired_ratio(values, against, rng), values, against))
     floors = _floors(rows, extra)
     real = [(values, against) for first, _, values, against in rows if not first["calibration"]]

@@ -91,6 +91,7 @@ def test_where_files_lie_is_no_matter() -> None:
 CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "ratio": ({}, {"ratio": "2:2"}),
     "strategy": ({}, {"strategy": "toggle"}),
+    "calibration": ({}, {"calibration": True}),
     "order": ({}, {"order": "d_first"}),
     "real_batches": ({}, {"real_batches": "per_d_update"}),
     "device": ({}, {"device": "cpu"}),
@@ -161,7 +162,7 @@ def test_each_field_that_matters_changes_the_key(field: str) -> None:
     assert one != other
     assert one.run_key != other.run_key
     assert (one.arm_key == other.arm_key) == (field == "seed")
-    assert (one.pairing_key == other.pairing_key) == (field == "strategy")
+    assert (one.pairing_key == other.pairing_key) == (field in ("strategy", "calibration"))
 
 
 @pytest.mark.parametrize("fields", [fields for fields, _ in GOLDEN] + [{"model": USER}, {"optimizer": "rmsprop"}])
