@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -12,7 +12,8 @@ from rich.text import Text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ganbench.track.reader import StoredRun, StoredSweep
+    from ganbench.record.memory import LiveMemory
+    from ganbench.track.reader import Reader, StoredRun, StoredSweep
 
 _PLAIN_WIDTH = 200
 
@@ -93,6 +94,22 @@ def frame_rows(runs: Iterable[StoredRun], experiment: str) -> list[dict[str, obj
         }
         rows.append(row)
     return rows
+
+
+def memory_rows(reader: Reader, runs: Iterable[StoredRun], labels: Mapping[str, str]) -> list[tuple[str, LiveMemory]]:
+    """Each arm's live memory from the record of one of its seeds: it is equal for all of them."""
+    from ganbench.record.outcome import Outcome
+
+    first: dict[str, StoredRun] = {}
+    for run in runs:
+        if run.outcome is Outcome.OK:
+            first.setdefault(run.arm_key, run)
+    found = []
+    for arm, label in sorted(labels.items(), key=lambda item: item[1]):
+        memory = reader.record(first[arm].run_id).memory if arm in first else None
+        if memory is not None:
+            found.append((label, memory))
+    return found
 
 
 def frame_of_sweeps(sweeps: Sequence[StoredSweep], runs: Iterable[StoredRun]) -> pd.DataFrame:

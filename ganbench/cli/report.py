@@ -18,9 +18,10 @@ FORMATS = ("md", "csv")
 @tracking_uri
 def command(name_or_id: str, formats: str, output: Path | None, tracking_uri: str) -> None:
     """Write the tables of a sweep (by experiment name or sweep id), made from the store alone."""
-    from ganbench.cli.output import console_for, frame_of_sweeps
+    from ganbench.cli.output import console_for, frame_of_sweeps, memory_rows
     from ganbench.errors import UsageError
     from ganbench.report.markdown import write_report
+    from ganbench.report.memory import memory_table
     from ganbench.spec.value import unknown
     from ganbench.track.reader import Reader
     from ganbench.track.store import Store
@@ -37,8 +38,10 @@ def command(name_or_id: str, formats: str, output: Path | None, tracking_uri: st
         raise UsageError(f"'{name_or_id}' has no runs in this store yet; `ganbench sweep` makes them")
     folder = output or Path("reports") / sweeps[0].experiment
     frame = frame_of_sweeps(sweeps, runs.values())
+    labels = {arm.arm_key: stored.spec.label(arm) for stored in sweeps for arm in stored.spec.arms}
+    memory = memory_table(memory_rows(reader, runs.values(), labels))
     try:
-        written = write_report(frame, sweeps[0].experiment, sweeps[-1].spec.question, folder, chosen)
+        written = write_report(frame, memory, sweeps[0].experiment, sweeps[-1].spec.question, folder, chosen)
     except OSError as error:
         raise UsageError(f"cannot write to '{folder}': {error.strerror}; choose another folder with -o") from None
     console = console_for()

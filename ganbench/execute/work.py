@@ -82,7 +82,7 @@ class _Run:
         from ganbench.gan.data import load
         from ganbench.gan.session import Session
         from ganbench.gan.trainer import Trainer
-        from ganbench.measure import EnergyMeter, LoadWatch, clock_for, host_facts, reset_peak_rss
+        from ganbench.measure import EnergyMeter, LoadWatch, clock_for, conditions, host_facts, reset_peak_rss
 
         torch.set_num_threads(self.spec.threads)
         self.found["host"] = host_facts(device.type)
@@ -102,6 +102,7 @@ class _Run:
             lambda columns: self.tell(Rows(self.key, columns)),
         )
         reset_peak_rss()
+        before = conditions(device)
         watch, energy = LoadWatch(), EnergyMeter(device)
         self.startup = time.time() - self.submitted
         try:
@@ -110,6 +111,7 @@ class _Run:
             trainer.flush()
             self._keep_progress(session, trainer, watch.foreign_cores())
             self.found["energy"] = energy.joules()
+            self.found["conditions"] = {"before": before, "after": conditions(device)}
         if trainer.progress.diverged_at_update is not None:
             self.found |= {
                 "diverged_at_update": trainer.progress.diverged_at_update,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ganbench.measure.clock import Clock, CpuClock, CudaClock, DeviceEvent, NullClock, clock_for
+from ganbench.measure.conditions import conditions
 from ganbench.measure.energy import EnergyMeter
 from ganbench.measure.host import host_facts, load_average
 from ganbench.measure.live_tensors import GRAIN_BYTES, LiveTensorTracker, tensors_held_by
@@ -28,6 +29,7 @@ __all__ = [
     "LoadWatch",
     "NullClock",
     "clock_for",
+    "conditions",
     "cuda_peaks",
     "host_facts",
     "load_average",

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import torch
 
+from ganbench.measure.conditions import nvml_handle
+
 _RAPL = Path("/sys/class/powercap")
 
 
@@ -45,14 +47,12 @@ class EnergyMeter:
 
 
 def _nvml_millijoules(device: torch.device) -> int | None:
-    try:
-        import pynvml
-    except ImportError:
+    handle = nvml_handle(device)
+    if handle is None:
         return None
+    import pynvml
+
     try:
-        pynvml.nvmlInit()
-        uuid = str(torch.cuda.get_device_properties(device).uuid)
-        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}")
         return int(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle))
     except pynvml.NVMLError:
         return None  # boards before Volta have no such counter

@@ -17,8 +17,7 @@ _NVIDIA_VERSION = Path("/proc/driver/nvidia/version")
 def host_facts(device_type: str) -> dict[str, str]:
     """What this process runs on, as text; a fact that does not apply or cannot be told is absent.
 
-    Keys: `host.cpu` (model), `host.cores` (logical cores this process may use), `host.threads` (torch's
-        threads per
+    Keys: `host.cpu` (model), `host.cores` (logical cores this process may use), `host.threads` (torch's threads per
     operator), `host.memory_gib` (main memory of the machine), `host.os`, `host.python`, `host.torch`; and for
     `device_type == "cuda"`, where torch can use CUDA, `host.gpu` (model of the current device), `host.cuda`
     (version torch was built for) and `host.driver` (version of NVIDIA's kernel driver).

@@ -102,6 +102,7 @@ class RunRecord(BaseModel):
     timing: Timing = Timing()
     trust: Trust | None = None
     energy: dict[str, float] = Field(default_factory=dict)
+    conditions: dict[str, dict[str, str]] = Field(default_factory=dict)
     warnings: list[str] = Field(default_factory=list)
     memory: LiveMemory | None = None
     output: str = ""

@@ -8,11 +8,14 @@ import pandas as pd
 
 from ganbench.record.metrics import metric
 from ganbench.report.cost import FIGURES, INTERVAL, compare, cost_table, split_by_host, usable
+from ganbench.report.memory import DEFINITION
 from ganbench.report.summary import quality_title, summary_of
 
 
-def write_report(frame: pd.DataFrame, name: str, question: str, folder: Path, formats: list[str]) -> list[Path]:
-    """Write `report.md`, `arms.csv` and `runs.csv` as asked; the paths written.
+def write_report(
+    frame: pd.DataFrame, memory: pd.DataFrame, name: str, question: str, folder: Path, formats: list[str]
+) -> list[Path]:
+    """Write `report.md`, and `arms.csv`, `memory.csv` and `runs.csv`, as asked; the paths written.
 
     Raises:
         OSError: the folder cannot be written.
@@ -22,16 +25,16 @@ def write_report(frame: pd.DataFrame, name: str, question: str, folder: Path, fo
     written: list[Path] = []
     if "md" in formats:
         path = folder / "report.md"
-        path.write_text(markdown(frame, summary, name, question), encoding="utf-8")
+        path.write_text(markdown(frame, summary, memory, name, question), encoding="utf-8")
         written.append(path)
     if "csv" in formats:
-        for table, file in ((summary, "arms.csv"), (frame, "runs.csv")):
+        for table, file in ((summary, "arms.csv"), (memory, "memory.csv"), (frame, "runs.csv")):
             table.to_csv(folder / file, index=False)
             written.append(folder / file)
     return written
 
 
-def markdown(frame: pd.DataFrame, summary: pd.DataFrame, name: str, question: str) -> str:
+def markdown(frame: pd.DataFrame, summary: pd.DataFrame, memory: pd.DataFrame, name: str, question: str) -> str:
     """The whole report as Markdown."""
     runs = frame[["ratio", "strategy", "seed", "outcome", "as_expected", "reason"]].astype(str)
     floors = [c for c in frame.columns if c.endswith("_floor")]
@@ -52,6 +55,7 @@ def markdown(frame: pd.DataFrame, summary: pd.DataFrame, name: str, question: st
         "",
         _table(summary),
         *_costs(frame),
+        *(["", "## Memory", "", f"{DEFINITION}.", "", _table(memory)] if len(memory) else []),
         "",
         "## Runs",
         "",

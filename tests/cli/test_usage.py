@@ -186,10 +186,28 @@ def test_a_plan_of_the_command_lines_own_ratios(tmp_path: Path) -> None:
     done = called([*arguments, "--budget", "60 updates", "--set", "model.hidden=16"], tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     rows = [line.split() for line in done.stdout.splitlines()]
-    assert ["2:2", "inputs", "cpu", "G", "G", "D", "D", "15", "60", "updates", "same"] in rows
-    assert ["5:1", "inputs", "cpu", "G", "G", "G", "G", "G", "D", "10", "60", "updates", "same"] in rows
+    two, five = (next(row for row in rows if row[:1] == [ratio]) for ratio in ("2:2", "5:1"))
+    assert two[:11] == ["2:2", "inputs", "cpu", "G", "G", "D", "D", "15", "60", "updates", "same"]
+    assert five[:13] == ["5:1", "inputs", "cpu", *"GGGGGD", "10", "60", "updates", "same"]
+    # The forecast: peak, G phase, D phase; the peak is one of the phases'.
+    for forecast in (two[11:], five[13:]):
+        peak, g_phase, d_phase = map(float, forecast)
+        assert peak == max(g_phase, d_phase) > 0
     assert "2 arms × 2 seeds (0, 7) = 4 runs" in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_says_what_fits_and_the_largest_batch(tmp_path: Path) -> None:
+    arguments = ["plan", "--ratio", "2:1", "--strategy", "detach", "--set", "model.hidden=512"]
+    small = called([*arguments, "--memory", "4MiB", "--max-batch"], tmp_path)
+    assert small.returncode == 0
+    assert "does not fit" in small.stdout
+    large = called([*arguments, "--memory", "1.5GiB"], tmp_path)
+    assert "fits 1.5 GiB" in large.stdout
+    assert "does not fit" not in large.stdout
+    wrong = called([*arguments, "--memory", "much"], tmp_path)
+    assert wrong.returncode == 2
+    assert_told(wrong.stderr, ["24GiB", "much"])
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
