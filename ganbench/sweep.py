@@ -19,6 +19,7 @@ from ganbench.track.tracker import Tracker
 
 Retry = Literal["none", "failed", "all", "fresh"]
 
+_UNSEEN = "some networks or data could not be looked over beforehand (the process ended); their runs will tell why"
 # What decides whether a run can be made at all.
 _LOOKED_AT = ("model", "dataset", "latent", "loss", "batch_size", "evaluate", "device")
 
@@ -82,7 +83,7 @@ def settle(sweep: SweepSpec, executor: LocalExecutor, download: bool) -> tuple[S
             arms.append(arm.model_copy(update={"device": seen.device, "dataset": seen.dataset}))
     lines: dict[str, None] = {}
     for seen in found.values():
-        lines |= dict.fromkeys(seen.lines if seen else ["the networks ended the process that looked them over"])
+        lines |= dict.fromkeys(seen.lines if seen else [_UNSEEN])
     return sweep.settled(arms), list(lines)
 
 

@@ -23,7 +23,7 @@ def command(tracking_uri: str) -> None:
         keys = [spec.run_key for spec in stored.spec.runs()]
         runs = reader.runs(stored.experiment_id, keys)
         results = [run for run in runs.values() if run.outcome is not None and run.outcome.is_result]
-        unexpected = sum(1 for run in results if not run.as_expected)
+        unexpected = sum(1 for run in runs.values() if run.outcome is not None and not run.as_expected)
         latest = max((run.started_at for run in runs.values()), default=0.0)
         rows.append(
             (

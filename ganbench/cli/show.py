@@ -65,11 +65,16 @@ def _print_run(console: Console, reader: Reader, run: StoredRun) -> None:
     console.print()
     table(console, ["host", "value"], sorted((k, v) for k, v in run.tags.items() if k.startswith("host.")))
     record = reader.record(run.run_id)
+    counters = ", ".join(f"{name} {value:.6g}" for name, value in record.counters.items())
     console.print(
-        f"\na round: {record.schedule}; counters: {record.counters}; overshoot: {record.overshoot:g}",
+        f"\na round: {record.schedule or '-'}; {counters or 'no rounds'}; overshoot: {record.overshoot:g}",
         markup=False,
     )
     console.print(f"rounds timed: {len(record.timing.steady())} of {len(record.timing.rounds)}, "
                   f"the first {record.timing.warmup_rounds} are warm-up", markup=False)  # fmt: skip
+    for warning in record.warnings:
+        console.print(f"warning: {warning}", markup=False)
+    if record.error:
+        console.print(f"{record.error_kind}: {record.error}", markup=False)
     if record.traceback:
         console.print(record.traceback, markup=False)

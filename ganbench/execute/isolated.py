@@ -36,6 +36,7 @@ class Isolated:
             target=_enter, args=(sender, self._output.name, function, arguments), daemon=False
         )
         self.started_at = time.time()
+        warm_up()
         self._process.start()
         sender.close()
 
@@ -102,7 +103,14 @@ def describe_exit(code: int) -> str:
 
 
 def warm_up() -> None:
-    """Start the fork server, which loads torch meanwhile."""
+    """Start the fork server, where it does not run already; it loads torch meanwhile.
+
+    It starts with SIGINT blocked: Ctrl-C goes to the whole process group, and would end it amid an import.
+    """
     from multiprocessing import forkserver
 
-    forkserver.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

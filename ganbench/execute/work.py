@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ganbench.quality import Evaluator
 
 GRID = 64
+# Neighbourhoods of five need six points.
+LEAST_SAMPLES = 6
 
 
 def perform(task: Task, submitted: float, tell: Callable[[Event], None]) -> None:
@@ -205,6 +207,11 @@ def evaluator_for(spec: RunSpec, data: Data) -> Evaluator:
         raise DatasetError(
             f"evaluate.samples is at most half of the dataset, for a floor from disjoint halves: {data.name} has "
             f"{data.count} pictures, {samples} samples were asked for; choose at most {data.count // 2}"
+        )
+    if samples < LEAST_SAMPLES:
+        raise DatasetError(
+            f"{data.name} has {data.count} pictures; judging samples takes at least {2 * LEAST_SAMPLES}, "
+            f"half of them for the floor"
         )
     # Only what is needed is turned into floats: a large dataset stays in bytes.
     rows = torch.randperm(data.count, generator=generator)[: 2 * samples]

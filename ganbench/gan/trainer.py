@@ -150,8 +150,9 @@ class Trainer:
             # A round that raised is cut off; the whole ones before it are results.
             pair.mark = unmarked
             segments = clock.stop()
-            self.progress.wall_ns += time.perf_counter_ns() - opened
-            self.progress.segments_ns += sum(nanoseconds for _, nanoseconds in segments)
+            if whole == rounds:
+                self.progress.wall_ns += time.perf_counter_ns() - opened
+                self.progress.segments_ns += sum(nanoseconds for _, nanoseconds in segments)
             for player in players:
                 player.before_step = None
             self._account(whole, segments, probe=probe)

@@ -20,6 +20,9 @@ class Judged:
     ended_ok: bool
     weights: str | None
     bit_exact: bool
+    # How it ended, in words, and how many rounds it made.
+    ended: str = ""
+    rounds: int | None = None
     is_copy: bool = False
 
 
@@ -44,11 +47,14 @@ def judge(runs: Iterable[Judged]) -> dict[str, Judgement]:
 
 def _judge(run: Judged, reference: Judged | None) -> Judgement:
     if not run.came_out_as_declared:
-        return Judgement(False, f"expected '{run.verdict}', but its outcome is another")
+        return Judgement(False, f"expected '{run.verdict}', but {run.ended or 'its outcome is another'}")
     if run.verdict in (Verdict.REFERENCE, Verdict.OTHER_ESTIMATOR, Verdict.RAISES):
         return Judgement(True, f"came out as '{run.verdict}'")
     if reference is None or run.weights is None or reference.weights is None:
         return Judgement(True, f"ran; '{run.verdict}' not checked, {REFERENCE} did not run beside it")
+    if run.rounds != reference.rounds:
+        # A budget in seconds: each arm came as far as it came.
+        return Judgement(True, f"ran; {run.rounds} rounds against {reference.rounds}: weights cannot be compared")
     equal = run.weights == reference.weights
     if run.verdict is Verdict.TO_BE_JUDGED:
         return Judgement(True, f"ran; weights {'bit-equal to' if equal else 'differ from'} {REFERENCE}")

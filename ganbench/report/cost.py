@@ -44,7 +44,8 @@ def split_by_host(frame: pd.DataFrame) -> tuple[list[pd.DataFrame], list[str]]:
     Times from different hosts are never pooled.
     """
     # A GPU's facts are recorded by CUDA runs alone: a sweep over both devices is still one host.
-    by_device = [group for _, group in frame.groupby("device", dropna=False)]
+    # Runs that never came to training have no facts, and no times to compare either.
+    by_device = [group for _, group in frame[frame["outcome"] == "ok"].groupby("device", dropna=False)]
     differing = [fact for fact in HOST_FACTS if any(group[fact].nunique(dropna=False) > 1 for group in by_device)]
     if not differing:
         return [frame], []
@@ -79,6 +80,8 @@ def compare(frame: pd.DataFrame, figure: str = "time/round_ms") -> list[Comparis
     runs give the same table. The noise floor is that of the A/A copy with the same ratio and settings.
     """
     kept, _ = usable(frame)
+    if figure not in kept.columns:
+        return []  # nothing was timed
     extra = [name for name in varying(frame) if name != "device"]
     reference = kept[(kept["strategy"] == REFERENCE) & ~kept["calibration"]].set_index("pairing")[figure].dropna()
     reference = reference[~reference.index.duplicated()]

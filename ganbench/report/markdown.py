@@ -8,6 +8,7 @@ import pandas as pd
 
 from ganbench.record.metrics import metric
 from ganbench.report.cost import FIGURES, INTERVAL, compare, cost_table, split_by_host, usable
+from ganbench.report.frame import varying
 from ganbench.report.memory import DEFINITION
 from ganbench.report.summary import quality_title, summary_of
 
@@ -36,7 +37,7 @@ def write_report(
 
 def markdown(frame: pd.DataFrame, summary: pd.DataFrame, memory: pd.DataFrame, name: str, question: str) -> str:
     """The whole report as Markdown."""
-    runs = frame[["ratio", "strategy", "seed", "outcome", "as_expected", "reason"]].astype(str)
+    runs = frame[["ratio", "strategy", *varying(frame), "seed", "outcome", "as_expected", "reason"]].astype(str)
     floors = [c for c in frame.columns if c.endswith("_floor")]
     lines = [
         f"# {escaped(name)}",

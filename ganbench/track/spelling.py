@@ -38,6 +38,7 @@ PRIMARY = "ganbench.quality"
 FEATURES = "ganbench.quality_on"
 FLOOR = "ganbench.quality_floor"
 SCHEDULE = "ganbench.schedule"
+ROUNDS = "ganbench.rounds"
 # An A/A copy of the reference.
 CALIBRATION = "ganbench.calibration"
 # What a reader of a run's times must know, line by line; absent where there is nothing.
@@ -83,7 +84,7 @@ def params_of(spec: RunSpec, *, seed: bool) -> dict[str, str]:
 def _named(value: Any) -> str:
     """A model's or dataset's name, with the options that differ from its defaults."""
     plain = value.model_dump(mode="json", exclude_none=True)
-    for hidden in ("name", "root", "content", "sources"):
+    for hidden in ("name", "root", "content", "sources", "generator", "discriminator"):
         plain.pop(hidden, None)
     defaults = {k: f.default for k, f in type(value).model_fields.items()}
     shown = [f"{k}={v}" for k, v in sorted(plain.items()) if v != _plain(defaults.get(k))]
@@ -128,6 +129,8 @@ def result_tags(record: RunRecord) -> dict[str, str]:
     }
     if record.error_kind:
         tags[ERROR_KIND] = str(record.error_kind)
+    if "rounds" in record.counters:
+        tags[ROUNDS] = str(int(record.counters["rounds"]))
     if record.error:
         tags[ERROR] = record.error
     if record.warnings:

@@ -176,6 +176,8 @@ def _judged_of(spec: RunSpec, run: StoredRun) -> Judged:
         ended_ok=run.outcome is Outcome.OK,
         weights=run.tags.get(spelling.WEIGHTS),
         bit_exact=spec.device == "cpu",
+        ended=f"{run.outcome}: {run.tags.get(spelling.ERROR, '')}".rstrip(": "),
+        rounds=int(run.tags[spelling.ROUNDS]) if spelling.ROUNDS in run.tags else None,
         is_copy=spec.calibration,
     )
 

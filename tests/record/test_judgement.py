@@ -82,3 +82,18 @@ def test_each_run_is_held_against_the_reference_of_its_own_pair() -> None:
     assert not judge([REFERENCE, other, mine])["run"].as_expected
     assert judge([REFERENCE, other, its])["run"].as_expected
     assert judge([]) == {}
+
+
+def test_weights_after_another_number_of_rounds_are_not_compared() -> None:
+    from ganbench.record.judgement import Judged, judge
+    from ganbench.spec.strategy import Verdict
+
+    def one(strategy: str, verdict: Verdict, weights: str, rounds: int) -> Judged:
+        return Judged(strategy, "pair", strategy, verdict, True, True, weights, True, rounds=rounds)
+
+    found = judge([one("detach", Verdict.REFERENCE, "a", 994), one("inputs", Verdict.SAME, "b", 973)])
+    assert found["inputs"].as_expected
+    assert found["inputs"].reason == "ran; 973 rounds against 994: weights cannot be compared"
+    assert not judge([one("detach", Verdict.REFERENCE, "a", 9), one("inputs", Verdict.SAME, "b", 9)])[
+        "inputs"
+    ].as_expected

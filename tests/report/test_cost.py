@@ -142,3 +142,16 @@ def test_no_claim_is_ever_made_inside_the_floor(values: list[float], copies: lis
 def test_the_same_frame_gives_the_same_table() -> None:
     frame = drifting({"detach": 1, "detach+copy": 1, "inputs": 0.95})
     assert cost_table(compare(frame)).equals(cost_table(compare(frame.sample(frac=1, random_state=1))))
+
+
+def test_a_sweep_in_which_nothing_was_timed_compares_nothing() -> None:
+    skipped = row("detach", 0, 1.0, outcome="skipped")
+    del skipped["time/round_ms"]
+    frame = frame_of([skipped])
+    assert compare(frame) == []
+    assert split_by_host(frame)[1] == []
+
+
+def test_runs_that_never_trained_have_no_host_to_differ_in() -> None:
+    rows = [row("detach", 0, 10.0), row("reuse", 0, 1.0, outcome="crashed", **{"host.cpu": None})]
+    assert split_by_host(frame_of(rows))[1] == []

@@ -32,7 +32,8 @@ def user_network(place: str, arguments: Mapping[str, Any], role: str) -> nn.Modu
     try:
         network = getattr(module, name)(**arguments)
     except (Exception, SystemExit) as error:
-        raise UserCodeError(f"{role}: {name}({_listed(arguments)}) raised {_told(error, where)}") from error
+        told = _told(error, where)
+        raise UserCodeError(f"{role}: {name}({_listed(arguments)}) of '{where}' raised {told}") from error
     if not isinstance(network, nn.Module):
         raise UserCodeError(f"{role}: {name}(…) gave a {type(network).__name__}; a torch.nn.Module is needed")
     return network
