@@ -121,7 +121,8 @@ def test_an_error_in_a_package_names_the_line(write: Write, monkeypatch: pytest.
     write("def make():\n    raise OSError('no weights')\n", "package_for_test/nets.py")
     write("x = 1\nx / 0\n", "package_for_test/broken.py")
     monkeypatch.syspath_prepend(tmp_path)
-    assert "make() raised OSError at line 2: no weights" in message("package_for_test.nets:make")
+    told = "make() of 'package_for_test.nets' raised OSError at line 2: no weights"
+    assert told in message("package_for_test.nets:make")
     assert "ZeroDivisionError at line 2" in message("package_for_test.broken:make")
 
 
@@ -165,7 +166,7 @@ def test_a_constructor_that_raises_names_the_call_and_the_line(write: Write) -> 
                 raise ValueError(f"no width {width}")
         """
     )
-    assert "Net(width=3) raised ValueError at line 7: no width 3" in message(f"{place}:Net", width=3)
+    assert f"Net(width=3) of '{place}' raised ValueError at line 7: no width 3" in message(f"{place}:Net", width=3)
 
 
 def test_the_line_is_one_of_the_users_file_though_torch_has_a_file_of_that_name(write: Write) -> None:
@@ -177,7 +178,8 @@ def test_the_line_is_one_of_the_users_file_though_torch_has_a_file_of_that_name(
 
 def test_an_argument_that_the_constructor_does_not_know(write: Write) -> None:
     text = message(f"{write(GOOD, 'user.py')}:Net", depth=2)
-    assert "Net(depth=2) raised TypeError: " in text
+    assert "Net(depth=2) of '" in text
+    assert "user.py' raised TypeError: " in text
     assert "unexpected keyword argument 'depth'" in text
 
 
