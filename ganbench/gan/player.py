@@ -62,7 +62,9 @@ class Player:
         """Drop this network's gradients."""
         if self.before_clear is not None:
             self.before_clear(self)
-        self.optimizer.zero_grad(set_to_none=True)
+        # What `optimizer.zero_grad(set_to_none=True)` does, without the profiler's marks, which cost more than that.
+        for parameter in self.trainable:
+            parameter.grad = None
 
     def backward(self, loss: Tensor, *, retain_graph: bool = False, inputs: list[nn.Parameter] | None = None) -> None:
         """Backward through this network's loss, scaled where there is a scaler."""

@@ -223,20 +223,34 @@ def _by_round(segments: list[tuple[str, int]]) -> list[list[tuple[str, int]]]:
 
 
 def _read(notes: list[Note]) -> list[dict[str, float]]:
-    """The notes' numbers, brought from the device at once."""
-    tensors: list[torch.Tensor] = []
-    for note in notes:
-        tensors.append(note.loss)
-        if note.player == "d":
-            assert note.real_loss is not None and note.fake_loss is not None  # noqa: PT018 - for the type checker
-            assert note.real_scores is not None and note.fake_scores is not None  # noqa: PT018
-            tensors += [note.real_loss, note.fake_loss, note.real_scores.mean(), note.fake_scores.mean()]
-    numbers = iter(torch.stack([tensor.float() for tensor in tensors]).tolist() if tensors else [])
+    """The notes' numbers, brought from the device at once and by few operations, however many notes there are."""
+    if not notes:
+        return []
+    of_d = [note for note in notes if note.player == "d"]
+    losses = [note.loss for note in notes]
+    losses += [part for note in of_d for part in (note.real_loss, note.fake_loss) if part is not None]
+    columns = [torch.stack(losses).float()]
+    for side in ("real_scores", "fake_scores"):
+        scores = [getattr(note, side) for note in of_d]
+        if scores:
+            columns.append(torch.stack(scores).float().flatten(1).mean(1))
+    numbers: list[float] = torch.cat(columns).tolist()
+    parts = len(notes)
+    means = parts + 2 * len(of_d)
     rows: list[dict[str, float]] = []
-    for note in notes:
+    n = 0
+    for loss, note in zip(numbers, notes, strict=False):
         if note.player == "g":
-            rows.append({"loss/g": next(numbers)})
-        else:
-            names = ("loss/d", "loss/d_real", "loss/d_fake", "score/real", "score/fake")
-            rows.append({name: next(numbers) for name in names})
+            rows.append({"loss/g": loss})
+            continue
+        rows.append(
+            {
+                "loss/d": loss,
+                "loss/d_real": numbers[parts + 2 * n],
+                "loss/d_fake": numbers[parts + 2 * n + 1],
+                "score/real": numbers[means + n],
+                "score/fake": numbers[means + len(of_d) + n],
+            }
+        )
+        n += 1
     return rows
