@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +28,18 @@ def load_digits(spec: PictureSpec) -> Data:
     Raises:
         DatasetError: scikit-learn is not installed.
     """
-    grey = np.rint(_grey_values() * (255 / _WHITE)).astype(np.uint8)
+    grey = np.rint(grey_values() * (255 / _WHITE)).astype(np.uint8)
     pictures = torch.from_numpy(grey).view(-1, 1, _SIDE, _SIDE)
     return Data(spec.name, fit(pictures, spec.size, spec.channels), spec.range)
 
 
-def _grey_values() -> NDArray[np.float64]:
-    """(1797, 64), 0 to 16."""
+@cache
+def grey_values() -> NDArray[np.float64]:
+    """(1797, 64), 0 to 16; kept, since the fork server reads them once for all runs.
+
+    Raises:
+        DatasetError: scikit-learn is not installed.
+    """
     found = importlib.util.find_spec("sklearn")
     if found is None or found.origin is None:
         raise DatasetError("dataset digits comes with scikit-learn, which is not here: pip install scikit-learn")

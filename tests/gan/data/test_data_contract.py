@@ -163,14 +163,18 @@ def test_digits_are_those_of_scikit_learn() -> None:
 
 
 def test_digits_without_the_table_are_asked_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ganbench.gan.data.digits import grey_values
+
     wanted = load(parse_dataset("digits")).items
     monkeypatch.setattr(Path, "is_file", lambda _self: False)
-    from ganbench.gan.data.digits import _grey_values
-
-    assert torch.equal(torch.from_numpy(_grey_values() * 255 / 16).round().to(torch.uint8), wanted.flatten(1))
+    grey_values.cache_clear()
+    assert torch.equal(torch.from_numpy(grey_values() * 255 / 16).round().to(torch.uint8), wanted.flatten(1))
 
 
 def test_digits_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ganbench.gan.data.digits import grey_values
+
+    grey_values.cache_clear()
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(DatasetError, match="pip install scikit-learn"):
         load(parse_dataset("digits"))
