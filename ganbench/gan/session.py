@@ -22,7 +22,8 @@ from ganbench.spec.run import RunSpec
 from ganbench.spec.seeds import derive_seed
 from ganbench.spec.strategy import STRATEGIES
 
-_AUTOCAST = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
+# What each precision computes in; None: in the parameters' own type.
+AUTOCAST = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def device_for(name: str) -> torch.device:
@@ -58,7 +59,7 @@ class Session:
             self._player("d", discriminator, spec.optimizer.d_lr),
             loss,
             device,
-            autocast=_AUTOCAST[spec.precision],
+            autocast=AUTOCAST[spec.precision],
             mixing=stream(spec.seed, "penalty"),
         )
         self.strategy = make(spec.strategy, self.pair)
