@@ -1,6 +1,6 @@
 """ganbench's training loop with its default recording against a hand-written loop of the same operations.
 
-`python -m benchmarks.overhead`: about 6 minutes on two cores. Both loops run in one process, in blocks of rounds that
+`python -m benchmarks overhead`: about 6 minutes on two cores. Both loops run in one process, in blocks of rounds that
 alternate in random order. ganbench's side is everything between two evaluations: clock, probe rounds, reading the
 losses, rows. Evaluation itself is left out, the hand-written loop has none.
 """
@@ -82,7 +82,3 @@ def main() -> None:
     rounds, pairs = (20, 3) if options.quick else (100, 30)
     rows = [compare(name, ratio, rounds, pairs) for name in CASES for ratio in ("1:1", "2:1")]
     report("Overhead of the training loop", "ganbench / by hand", rows, options)
-
-
-if __name__ == "__main__":
-    main()

@@ -63,7 +63,9 @@ def interleaved(
 
 def arguments(description: str) -> argparse.Namespace:
     """The options that every benchmark has."""
-    parser = argparse.ArgumentParser(description=description)
+    parser = argparse.ArgumentParser(
+        prog=" ".join(["python -m benchmarks", *sys.argv[:1]]), description=description.strip().splitlines()[0]
+    )
     parser.add_argument("--quick", action="store_true", help="a smoke run; its figures mean nothing")
     parser.add_argument("--json", type=Path, help="write the rows to this file too")
     return parser.parse_args()

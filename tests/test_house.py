@@ -159,7 +159,7 @@ def test_a_wrong_import_would_be_seen(edge: tuple[str, str, int, bool], word: st
 
 def test_only_the_preload_is_excepted() -> None:
     beside = [edge for edge in edges() if edge[0] == PRELOAD]
-    assert {part_of(imported) for _, imported, _, _ in beside} <= TORCH_FLOOR | {"cli"}
+    assert {part_of(imported) for _, imported, _, _ in beside} <= TORCH_FLOOR | {"cli", "execute", "errors"}
     assert not any(imported == PRELOAD for _, imported, _, _ in edges()), "the preload is for the fork server alone"
 
 

@@ -7,12 +7,14 @@ import contextlib
 import gc
 
 import PIL.Image
+import threadpoolctl  # noqa: F401
 import torch
 
 # The first optimizer that is made loads it, with some 900 modules: two seconds in every run's process.
 import torch._dynamo  # noqa: F401
 
 import ganbench.cli
+import ganbench.execute.local
 import ganbench.gan.session
 import ganbench.gan.strategies.base
 import ganbench.gan.trainer
