@@ -96,19 +96,31 @@ def frame_rows(runs: Iterable[StoredRun], experiment: str) -> list[dict[str, obj
     return rows
 
 
-def memory_rows(reader: Reader, runs: Iterable[StoredRun], labels: Mapping[str, str]) -> list[tuple[str, LiveMemory]]:
-    """Each arm's live memory from the record of one of its seeds: it is equal for all of them."""
+def memory_rows(
+    reader: Reader, runs: Iterable[StoredRun], labels: Mapping[str, str]
+) -> list[tuple[str, LiveMemory, dict[str, float]]]:
+    """Each arm's live memory from the record of one of its seeds, it is equal for all of them; and the median over
+    its seeds of the share of each phase's time that discarded gradients take."""
+    from statistics import median
+
     from ganbench.record.outcome import Outcome
 
-    first: dict[str, StoredRun] = {}
+    by_arm: dict[str, list[StoredRun]] = {}
     for run in runs:
         if run.outcome is Outcome.OK:
-            first.setdefault(run.arm_key, run)
+            by_arm.setdefault(run.arm_key, []).append(run)
     found = []
     for arm, label in sorted(labels.items(), key=lambda item: item[1]):
-        memory = reader.record(first[arm].run_id).memory if arm in first else None
-        if memory is not None:
-            found.append((label, memory))
+        seeds = by_arm.get(arm, [])
+        memory = reader.record(seeds[0].run_id).memory if seeds else None
+        if memory is None:
+            continue
+        shares = {}
+        for phase in ("g", "d"):
+            values = [run.metrics[key] for run in seeds if (key := f"time/discarded_{phase}_share") in run.metrics]
+            if values:
+                shares[phase] = median(values)
+        found.append((label, memory, shares))
     return found
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ganbench.errors import DatasetError, DeviceUnavailable, ErrorKind, UserCodeError, classify
+from ganbench.execute.discarded import PHASES, discarded_time
 from ganbench.execute.memory import final_memory
 from ganbench.record.events import Ended, Event, Picture, Rows, Task
 from ganbench.record.figures import cost_figures, timing_of, trust_of
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from ganbench.gan.data import Data
     from ganbench.gan.session import Session
-    from ganbench.gan.trainer import Progress, Trainer
+    from ganbench.gan.trainer import Progress, Trainer, WindowClock
     from ganbench.quality import Evaluator
 
 GRID = 64
@@ -122,13 +123,18 @@ class _Run:
             }
             return Outcome.DIVERGED
         self.found["checksums"] = session.checksums()
-        self._keep_memory(session)
+        self._keep_memory(session, trainer.clock)
         return Outcome.OK
 
-    def _keep_memory(self, session: Session) -> None:
+    def _keep_memory(self, session: Session, clock: WindowClock) -> None:
         """The memory rounds come after everything else was found: what they raise costs their figures alone."""
         try:
             memory, figures = final_memory(session, self.rss_peak)
+            discarded = any(memory.discarded_gradient_bytes.values()) if memory else False
+            if memory:
+                # Nothing is timed where nothing is discarded: then the shares are 0, not this machine's noise.
+                shares = discarded_time(session, clock) if discarded else dict.fromkeys(PHASES, 0.0)
+                figures |= {f"time/discarded_{phase}_share": share for phase, share in shares.items()}
         except Exception as error:  # noqa: BLE001 - a network that a dispatch mode breaks has trained all the same
             self.found["warnings"] = [*self.found["warnings"], f"no memory figures: {type(error).__name__}: {error}"]
             return
@@ -143,6 +149,8 @@ class _Run:
         unprobed = [n for n in range(len(state.rounds)) if n not in probed]
         leading = warmup_rounds([sum(ns for _, ns in state.rounds[n]) for n in unprobed])
         warmup = unprobed[leading] if leading < len(unprobed) else len(state.rounds)
+        # A compilation is one round far above the others: medians do not see it.
+        warmup = max(warmup, state.compiling_rounds)
         timing = timing_of(state.rounds, state.probed, warmup)
         trust = trust_of(timing, state.segments_ns, state.wall_ns, foreign_cores, BOUND_CORES, self.jobs)
         images = session.schedule.batches * self.spec.batch_size

@@ -52,6 +52,8 @@ class Player:
         self.before_step: Callable[[Player], None] | None = None
         # Told of gradients that are about to be dropped: memory rounds count those that no step has used.
         self.before_clear: Callable[[Player], None] | None = None
+        # Backward goes to this network's own parameters alone, whatever is asked: shows what the rest of it costs.
+        self.confined = False
         self._one = torch.ones((), device=self.trainable[0].device) if scaler and self.trainable else None
         self._scales: list[Tensor] = []
         self._scale = 0.0
@@ -69,6 +71,8 @@ class Player:
     def backward(self, loss: Tensor, *, retain_graph: bool = False, inputs: list[nn.Parameter] | None = None) -> None:
         """Backward through this network's loss, scaled where there is a scaler."""
         scaled = loss if self.scaler is None else self.scaler.scale(loss)
+        if self.confined:
+            inputs = self.trainable
         scaled.backward(retain_graph=retain_graph, inputs=inputs)  # type: ignore[no-untyped-call]
 
     def step(self) -> None:

@@ -48,6 +48,8 @@ class Progress:
     # Wall time of all windows by the host's clock, and the sum of their segments: the parts must add up.
     wall_ns: int = 0
     segments_ns: int = 0
+    # Rounds up to and including the last one in which torch compiled something.
+    compiling_rounds: int = 0
     diverged_at_update: int | None = None
 
     @property
@@ -72,7 +74,7 @@ class Trainer:
     ) -> None:
         self.progress = Progress()
         self._session = session
-        self._clock = clock
+        self.clock = clock
         self._evaluate = evaluate
         self._tell = tell
         self._table = CurveTable()
@@ -133,12 +135,13 @@ class Trainer:
         return max(1, math.ceil((amount - goal.spent(counters)) / each))
 
     def _play(self, rounds: int, *, probe: bool) -> None:
-        session, pair, clock = self._session, self._session.pair, self._clock
+        session, pair, clock = self._session, self._session.pair, self.clock
         players = (pair.g, pair.d)
         for player in players:
             player.before_step = self._read_norm if probe else None
         pair.mark = clock.mark
         whole = 0
+        frames = _frames_compiled() if session.spec.compile else None
         clock.start()
         opened = time.perf_counter_ns()
         try:
@@ -146,6 +149,8 @@ class Trainer:
                 session.play_round()
                 clock.mark("rest")
                 whole += 1
+                if frames is not None and frames != (frames := _frames_compiled()):
+                    self.progress.compiling_rounds = len(self.progress.rounds) + whole
         finally:
             # A round that raised is cut off; the whole ones before it are results.
             pair.mark = unmarked
@@ -211,6 +216,13 @@ class Trainer:
             return
         self._table.append({"step": state.updates, **state.counters, **found})
         self.flush()
+
+
+def _frames_compiled() -> int:
+    """How many frames torch has compiled in this process. It has no public count of them."""
+    from torch._dynamo.utils import counters
+
+    return int(counters["frames"]["total"])
 
 
 def _by_round(segments: list[tuple[str, int]]) -> list[list[tuple[str, int]]]:

@@ -37,6 +37,8 @@ FINALS: dict[str, Metric] = {
     "time/round_ms_p95": Metric("time per round, 95th percentile", "ms", -1),
     "time/g_phase_ms": Metric("time of the G phase", "ms", -1),
     "time/d_phase_ms": Metric("time of the D phase", "ms", -1),
+    "time/discarded_g_share": Metric("share of the G phase spent on discarded gradients", "", -1),
+    "time/discarded_d_share": Metric("share of the D phase spent on discarded gradients", "", -1),
     "throughput/updates_per_second": Metric("updates per second", "1/s", 1, 4),
     "throughput/images_per_second": Metric("real images per second", "1/s", 1, 4),
     "memory/live_peak_mib": Metric("peak of live tensors", "MiB", -1),

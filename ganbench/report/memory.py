@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
@@ -11,16 +11,18 @@ from ganbench.record.memory import MIB, LiveMemory
 DEFINITION = (
     "MiB of live tensors at the peak of each phase, from rounds of their own after training; equal for every seed. "
     "Retained graph: the part of the saved activations at the D phase's peak that was saved before the round's first "
-    "D update. Discarded: gradients of the idle network that were computed and cleared unused, in a round"
+    "D update. Discarded: gradients of the idle network that were computed and cleared unused, in a round, with the "
+    "share of the phase's time that computing them takes (median over seeds; from rounds with and without)"
 )
 
 
-def memory_table(rows: Iterable[tuple[str, LiveMemory]]) -> pd.DataFrame:
-    """A row for each (arm's label, its memory), as text in MiB."""
-    return pd.DataFrame([_row(label, memory) for label, memory in rows])
+def memory_table(rows: Iterable[tuple[str, LiveMemory, Mapping[str, float]]]) -> pd.DataFrame:
+    """A row for each (arm's label, its memory, shares of time spent on discarded gradients by phase), as text in MiB
+    and %."""
+    return pd.DataFrame([_row(label, memory, shares) for label, memory, shares in rows])
 
 
-def _row(label: str, memory: LiveMemory) -> dict[str, str]:
+def _row(label: str, memory: LiveMemory, shares: Mapping[str, float]) -> dict[str, str]:
     row = {"arm": label}
     for phase in ("g", "d"):
         split = memory.phase(phase)
@@ -35,8 +37,9 @@ def _row(label: str, memory: LiveMemory) -> dict[str, str]:
         ):
             row[f"{name} {title}"] = _mib(getattr(split, part))
     row["retained graph"] = _mib(memory.retained_graph_bytes)
-    row["discarded in G"] = _mib(memory.discarded_gradient_bytes["g"])
-    row["discarded in D"] = _mib(memory.discarded_gradient_bytes["d"])
+    for phase in ("g", "d"):
+        share = f" ({shares[phase]:.0%} of its time)" if shares.get(phase) else ""
+        row[f"discarded in {phase.upper()}"] = _mib(memory.discarded_gradient_bytes[phase]) + share
     return row
 
 

@@ -115,6 +115,8 @@ def test_a_sound_run_brings_curves_pictures_and_figures(dataset: str) -> None:
         "time/round_ms_p95",
         "time/g_phase_ms",
         "time/d_phase_ms",
+        "time/discarded_g_share",
+        "time/discarded_d_share",
         "throughput/updates_per_second",
         "throughput/images_per_second",
         "memory/live_peak_mib",
@@ -124,6 +126,8 @@ def test_a_sound_run_brings_curves_pictures_and_figures(dataset: str) -> None:
         "time/train_s",
         "time/startup_s",
     }
+    shares = {key: found["finals"].pop(key) for key in ("time/discarded_g_share", "time/discarded_d_share")}
+    assert all(share < 1 for share in shares.values())
     assert all(value > 0 for value in found["finals"].values())
     assert found["finals"]["memory/live_peak_mib"] >= found["finals"]["memory/live_peak_mib_d_phase"]
     assert len(found["checksums"]["weights"]) == 64
