@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
-import importlib.util
 import sys
+import time
 from collections.abc import Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ganbench.errors import UserCodeError
+from ganbench.gan.foreign.folders import in_reach
+from ganbench.gan.foreign.scratch import scratch
+from ganbench.gan.foreign.script import defined, load
+from ganbench.gan.foreign.switches import watched
 from ganbench.gan.foreign.telling import told
+from ganbench.record.loading import Loaded
+
+_PACKAGES: dict[str, Loaded] = {}
 
 
 def named(place: str, role: str, argv: Sequence[str] = ()) -> Any:
     """The object that `file.py:Name` or `package.module:Name` names.
+
+    A file that is a training script is run only as far as the name needs (`slicing` has the rules), in a scratch
+    folder that is removed again, with its prints kept and the process's global switches put back.
 
     Args:
         place: where it is.
@@ -25,44 +35,53 @@ def named(place: str, role: str, argv: Sequence[str] = ()) -> Any:
     Raises:
         UserCodeError: there is no such file or name, or loading it fails; the message names file and line.
     """
+    return _found(place, role, argv)[0]
+
+
+def loading(place: str, role: str, argv: Sequence[str] = ()) -> Loaded:
+    """How that object's file was loaded: what was run, printed, written, set. It is loaded if it was not yet.
+
+    Raises:
+        UserCodeError: as `named`.
+    """
+    return _found(place, role, argv)[1]
+
+
+def _found(place: str, role: str, argv: Sequence[str]) -> tuple[Any, Loaded]:
     where, colon, name = place.rpartition(":")
     if not colon or not where or not name:
         raise UserCodeError(f"{role}: write file.py:Name or package.module:Name, got '{place}'")
-    module = _module(where, role, argv)
-    if not hasattr(module, name):
-        known = ", ".join(sorted(n for n, v in vars(module).items() if isinstance(v, type) and n[0] != "_"))
-        raise UserCodeError(f"{role}: '{where}' has no '{name}'; its classes are {known or 'none'}")
-    return getattr(module, name)
+    is_file = where.endswith(".py")
+    module, record = load(where, name, role, argv) if is_file else _imported(where, role, argv)
+    if hasattr(module, name):
+        return getattr(module, name), record
+    classes = {n for n, v in vars(module).items() if isinstance(v, type) and n[0] != "_"}
+    own = defined(where) if is_file else []
+    classes |= {n for n in own if not n.startswith("_") and n[0].isupper()}
+    near = difflib.get_close_matches(name, sorted(classes | set(own)), n=1)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    raise UserCodeError(
+        f"{role}: '{where}' has no '{name}'; {hint}its classes are {', '.join(sorted(classes)) or 'none'}"
+    )
 
 
-def _module(where: str, role: str, argv: Sequence[str]) -> ModuleType:
+def _imported(where: str, role: str, argv: Sequence[str]) -> tuple[ModuleType, Loaded]:
+    """A package's module is imported whole, in the same surroundings as a file."""
+    if where in sys.modules:
+        return sys.modules[where], _PACKAGES.get(where, Loaded(file=where))
+    given = tuple(map(str, argv))
+    begin = time.perf_counter()
     try:
-        if not where.endswith(".py"):
-            return importlib.import_module(where)
-        path = Path(where).resolve()
-        if not path.is_file():
-            raise UserCodeError(f"{role}: no file '{where}'")
-        name = f"ganbench_user_{path.stem}"
-        if (loaded := sys.modules.get(name)) is not None and loaded.__file__ == str(path):
-            return loaded
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise UserCodeError(f"{role}: '{where}' is no Python file")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        sys.path.insert(0, str(path.parent))
-        given, sys.argv = sys.argv, [str(path), *argv] if argv else sys.argv
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            # Half a module left there would be taken for a loaded one next time, and hide the reason.
-            sys.modules.pop(name, None)
-            raise
-        finally:
-            sys.argv = given
-            sys.path.remove(str(path.parent))
-        return module
-    except UserCodeError:
-        raise
+        with in_reach(), watched() as switches, scratch([where, *given]) as left:
+            module = importlib.import_module(where)
     except (Exception, SystemExit) as error:  # a script that reads its command line exits on ganbench's
         raise UserCodeError(f"{role}: loading '{where}' raised {told(error, where)}") from error
+    _PACKAGES[where] = Loaded(
+        file=where,
+        argv=given,
+        prints=left.prints,
+        wrote=left.wrote,
+        switches=switches,
+        seconds=time.perf_counter() - begin,
+    )
+    return module, _PACKAGES[where]
