@@ -10,7 +10,7 @@ import pandas as pd
 from ganbench.record.metrics import metric
 from ganbench.report.frame import HOST_FACTS, varying
 from ganbench.report.significance import PairedTest, paired_tests
-from ganbench.report.statistics import Floor, Ratio, Scale, noise_floor, paired_ratio, verdict
+from ganbench.report.statistics import LEAST_BLOCKS, Floor, Ratio, Scale, noise_floor, paired_ratio, verdict
 from ganbench.spec.seeds import derive_seed
 from ganbench.spec.strategy import REFERENCE, STRATEGIES
 
@@ -66,15 +66,28 @@ def usable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         lines.append(f"{len(unfit)} runs are left out of the cost table: {'; '.join(sorted(unfit.unique()))}")
     kept = ok[ok["unfit_for_cost"].isna()]
     warned = kept["warnings"].dropna().astype(str)
-    for text, what in (("unstable", "were timed too briefly for a steady median"), ("disturbed", "were disturbed")):
+    for text, what in (
+        ("unstable", "were timed too briefly for a steady median"),
+        ("disturbed", f"were disturbed: their pairs are left out of a ratio where {LEAST_BLOCKS} others remain"),
+    ):
         count = int(warned.str.contains(text).sum())
         if count:
             lines.append(f"{count} of {len(kept)} runs {what}; see their warnings")
     return kept, lines
 
 
+def _quiet(blocks: list[str], *sides: pd.DataFrame) -> list[str]:
+    """The blocks in which no side was disturbed by other load; all of them where too few are quiet."""
+    loud = {
+        block for side in sides for block in side[side["warnings"].astype(str).str.contains("disturbed")]["pairing"]
+    }
+    quiet = [block for block in blocks if block not in loud]
+    return quiet if len(quiet) >= LEAST_BLOCKS else blocks
+
+
 def compare(frame: pd.DataFrame, figure: str = "time/round_ms") -> list[Comparison]:
-    """Every arm against the reference, paired by block, within one host; ordered by ratio and strategy.
+    """Every arm against the reference, paired by block, within one host; ordered by ratio and strategy. Pairs
+    with a run that was disturbed by other load are left out where enough others remain.
 
     The interval is a paired bootstrap over blocks, its random numbers from the figure's and the arm's names: the same
     runs give the same table. The noise floor is that of the A/A copy with the same ratio and settings.
@@ -83,7 +96,8 @@ def compare(frame: pd.DataFrame, figure: str = "time/round_ms") -> list[Comparis
     if figure not in kept.columns:
         return []  # nothing was timed
     extra = [name for name in varying(frame) if name != "device"]
-    reference = kept[(kept["strategy"] == REFERENCE) & ~kept["calibration"]].set_index("pairing")[figure].dropna()
+    references = kept[(kept["strategy"] == REFERENCE) & ~kept["calibration"]]
+    reference = references.set_index("pairing")[figure].dropna()
     reference = reference[~reference.index.duplicated()]
     rows: list[tuple[pd.Series, Ratio, list[float], list[float]]] = []
     for _, arm in kept.groupby("arm_key", sort=True):
@@ -91,7 +105,7 @@ def compare(frame: pd.DataFrame, figure: str = "time/round_ms") -> list[Comparis
         if first["strategy"] == REFERENCE and not first["calibration"]:
             continue
         pairs = arm.set_index("pairing")[figure].dropna()
-        shared = sorted(block for block in pairs.index if block in reference.index)
+        shared = _quiet(sorted(block for block in pairs.index if block in reference.index), arm, references)
         if not shared:
             continue
         values, against = [float(pairs[b]) for b in shared], [float(reference[b]) for b in shared]

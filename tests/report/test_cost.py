@@ -85,6 +85,33 @@ def test_a_block_without_its_reference_is_left_out() -> None:
     assert only.cost.n == 5
 
 
+LOAD = "disturbed: 1.90 cores of foreign load while it was timed"
+
+
+def test_pairs_with_a_disturbed_run_are_left_out_where_enough_others_remain() -> None:
+    """A busy program that comes in the middle of a sweep, and in the middle of a block."""
+    rows = [row(s, seed, ms) for seed in range(3) for s, ms in (("detach", 10.0), ("inputs", 9.0))]
+    rows += [row("detach", 3, 10.0), row("inputs", 3, 40.0, warnings=LOAD)]
+    rows += [row("detach", 4, 50.0, warnings=LOAD), row("inputs", 4, 9.0)]
+    rows += [row(s, 5, ms, warnings=LOAD) for s, ms in (("detach", 45.0), ("inputs", 50.0))]
+    frame = frame_of(rows)
+    (only,) = compare(frame)
+    assert only.cost.n == 3
+    assert only.cost.estimate == pytest.approx(0.9)
+    unpaired = frame.groupby("strategy")["time/round_ms"].mean()
+    assert abs(unpaired["inputs"] / unpaired["detach"] - 0.9) > 0.05
+    assert usable(frame)[1] == [
+        "4 of 12 runs were disturbed: their pairs are left out of a ratio where 3 others remain; see their warnings"
+    ]
+
+
+def test_disturbed_pairs_are_used_where_there_is_nothing_else() -> None:
+    rows = [row(s, seed, ms) for seed in range(2) for s, ms in (("detach", 10.0), ("inputs", 9.0))]
+    rows += [row(s, seed, ms, warnings=LOAD) for seed in (2, 3) for s, ms in (("detach", 40.0), ("inputs", 36.0))]
+    (only,) = compare(frame_of(rows))
+    assert only.cost.n == 4
+
+
 def test_other_settings_have_a_reference_of_their_own() -> None:
     rows = [row(s, seed, ms, loss=loss) for loss, base in (("bce", 10.0), ("hinge", 20.0)) for seed in range(4)
             for s, ms in (("detach", base), ("inputs", base * 0.9))]  # fmt: skip
