@@ -92,7 +92,7 @@ def test_pairs_with_a_disturbed_run_are_left_out_where_enough_others_remain() ->
     """A busy program that comes in the middle of a sweep, and in the middle of a block."""
     rows = [row(s, seed, ms) for seed in range(3) for s, ms in (("detach", 10.0), ("inputs", 9.0))]
     rows += [row("detach", 3, 10.0), row("inputs", 3, 40.0, warnings=LOAD)]
-    rows += [row("detach", 4, 50.0, warnings=LOAD), row("inputs", 4, 9.0)]
+    rows += [row("detach", 4, 10.0), row("inputs", 4, 45.0, warnings=LOAD)]
     rows += [row(s, 5, ms, warnings=LOAD) for s, ms in (("detach", 45.0), ("inputs", 50.0))]
     frame = frame_of(rows)
     (only,) = compare(frame)
