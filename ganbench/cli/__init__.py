@@ -13,6 +13,7 @@ from ganbench.errors import GanbenchError
 # name -> (module, what it does). A command's module is imported when it is called, not for `--help`.
 COMMANDS = {
     "sweep": ("sweep", "Run an experiment: every ratio, strategy and seed, recorded in MLflow."),
+    "check": ("check", "Look a GAN, its data and its loss over before any run."),
     "plan": ("plan", "What would run: arms, seeds, schedule."),
     "report": ("report", "Tables of a sweep, as Markdown and CSV."),
     "list": ("listing", "Sweeps in the store and their states."),
