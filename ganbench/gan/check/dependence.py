@@ -55,8 +55,8 @@ def outputs_depend_on_inputs(parts: Parts) -> Iterator[Finding]:
             + (" at its initial weights" if connected else ": it does not use them"),
             f"two batches of {parts.probe} different {inputs}, equal outputs; "
             + ("their gradient is zero" if connected else "no gradient reaches them"),
-            "nothing, where a layer starts at zero on purpose; else look for units that are dead from the start, such as "
-            "ReLUs after large negative biases, and use forward()'s argument"
+            "nothing, where a layer starts at zero on purpose; else look for units that are dead from the start, such "
+            "as ReLUs after large negative biases, and use forward()'s argument"
             if connected
             else "use forward()'s argument in it",
         )

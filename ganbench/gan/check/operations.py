@@ -9,11 +9,14 @@ from torch import Tensor
 
 Interval = tuple[float, float]
 
-# Operations that only arrange, copy or convert what they are given; the beginnings of their node's names.
+# Operations that only arrange, copy, convert or average what they are given, so that it keeps its bounds; the
+# beginnings of their node's names.
 _ARRANGING = (
-    "Alias", "AsStrided", "Clone", "Contiguous", "Expand", "Permute", "Reshape", "Select", "Slice", "Squeeze",
-    "ToCopy", "Transpose", "TBackward", "Unsqueeze", "UnsafeView", "View",
+    "AdaptiveAvgPool", "Alias", "AsStrided", "AvgPool", "Clone", "Contiguous", "Expand", "Permute", "Reshape", "Select",
+    "Slice", "Squeeze", "ToCopy", "Transpose", "TBackward", "Unsqueeze", "UnsafeView", "Upsample", "View",
 )  # fmt: skip
+# With a constant they shift or scale what they are given: (x + 1) / 2.
+_ARITHMETIC = ("Add", "Div", "Mul", "Rsub", "Sub")
 
 # What the values of an operation's output lie between; the beginnings of its node's name.
 _BOUNDS: dict[str, Interval] = {
@@ -35,7 +38,8 @@ def operation(output: Tensor, before: int = 0) -> str:
         name = _short(node.name())
         if not node.name().startswith(_ARRANGING):
             if before == 0:
-                return name
+                operands = sum(into is not None for into, _ in node.next_functions)
+                return f"{name} of a constant" if name in _ARITHMETIC and operands == 1 else name
             before -= 1
         node = node.next_functions[0][0] if node.next_functions else None
     return ""

@@ -27,13 +27,19 @@ def fakes_cover_the_data(parts: Parts) -> Iterator[Finding]:
     fakes = parts.fakes()
     last = operation(fakes)
     reached, seen = bounds(last), spread(fakes)
-    low, high = reached or (0.0 if seen[0] >= 0 else -math.inf, math.inf)
+    if reached is None:
+        # Judged by what it gives, latents a thousand times as large included.
+        wide = spread(parts.pair.generate(parts.latents(parts.probe) * 1000))
+        reached = (0.0 if min(seen[0], wide[0]) >= 0 else -math.inf, math.inf)
+        how = f"no value of {2 * parts.probe} fakes is negative"
+    else:
+        how = f"its last operation is {last}"
+    low, high = reached
     span = data[1] - data[0]
     missing = max(low - data[0], data[1] - high)
     beyond = max((side for side in (data[0] - low, high - data[1]) if math.isfinite(side)), default=0.0)
     if missing <= _MISSED * span and beyond <= _BEYOND * span:
         return
-    how = f"its last operation is {last}" if reached else f"all values of {parts.probe} fakes are"
     consequence = (
         "it can never give some of the data's values"
         if missing > _MISSED * span

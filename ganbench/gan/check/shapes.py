@@ -197,7 +197,8 @@ def _rows(role: str, found: dict[int, Outcome]) -> Iterator[Finding]:
     else:
         code, advice = "scores-rows", (
             "end in flatten(1) or view(x.size(0), -1) instead of view(-1, 1): larger pictures than it was made for "
-            "give several scores each; for a score a patch keep the map (N, 1, H, W)"
+            "give several scores each; for a score a patch keep the map (N, 1, H, W); squeeze(1), not squeeze(), "
+            "which drops a batch of one"
         )  # fmt: skip
     yield Finding(code, "warning", f"the number of {unit} does not follow the batch size", seen, advice)
 

@@ -54,20 +54,36 @@ def test_a_range_written_out_by_hand(found: Find) -> None:
     class Scaled(nn.Module):
         """Pictures in [0, 1], from a Tanh that forward() scales."""
 
-        def __init__(self) -> None:
+        def __init__(self, scale: Callable[[Tensor], Tensor]) -> None:
             super().__init__()
-            self.net = g(nn.Tanh())
+            self.net, self.scale = g(nn.Tanh()), scale
 
         def forward(self, z: Tensor) -> Tensor:
-            return (self.net(z) + 1) / 2
+            return self.scale(self.net(z))
 
-    assert "all values of 8 fakes" in found(Scaled)["range-differs"].evidence
-    assert not found(Scaled, **UNIT)
+    scalings: list[Callable[[Tensor], Tensor]] = [lambda made: (made + 1) / 2, lambda made: made * 0.5 + 0.5]
+    for scale in scalings:
+        wrong = found(lambda scale=scale: Scaled(scale))["range-differs"]
+        assert "no value of 16 fakes is negative" in wrong.evidence
+        assert not found(lambda scale=scale: Scaled(scale), **UNIT)
 
 
 def test_an_unbounded_generator_reaches_all_data(found: Find) -> None:
     assert not found(lambda: g())
     assert not found(lambda: g(), **UNIT)
+
+    class Positive(nn.Module):
+        """All values are positive at first; its last operation enlarges what a convolution gives."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.net, self.last = nn.Linear(6, 16), nn.Conv2d(1, 1, 1)
+            nn.init.constant_(self.last.bias, 50.0)
+
+        def forward(self, z: Tensor) -> Tensor:
+            return nn.functional.interpolate(self.last(self.net(z).view(-1, 1, 4, 4)), size=8)
+
+    assert not found(Positive)
 
 
 def test_data_outside_of_its_stated_range(found: Find) -> None:
