@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
@@ -28,25 +28,27 @@ class LocalExecutor:
         self.jobs = jobs
         self._stop = stop or Stop()
         self._perform = perform
+        self._running: list[_Running] = []
 
     def warm_up(self) -> None:
         """Start loading what runs need, without waiting for it."""
         warm_up()
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Event]:
+    def run(self, tasks: Iterable[Task | None]) -> Iterator[Event]:
         """Make the runs in order; every one that started ends with exactly one `Ended`.
 
-        When a stop is requested, running processes are ended as `interrupted` and no further ones started.
+        A task is taken when there is room for it, so that `tasks` may make it from the events handed on before; None
+        says that there is none until something more has ended. When a stop is requested, running processes are ended
+        as `interrupted` and no further ones started.
         """
-        waiting = list(reversed(tasks))
-        running: list[_Running] = []
+        waiting = iter(tasks)
+        running = self._running
         try:
-            while waiting or running:
-                while waiting and len(running) < self.jobs and not self._stop.requested:
-                    running.append(_Running(waiting.pop(), self._perform))
-                    yield Started(running[-1].task.run_key, running[-1].child.started_at)
+            while True:
+                while len(running) < self.jobs and not self._stop.requested and (task := next(waiting, None)):
+                    running.append(_Running(task, self._perform))
+                    yield Started(task.run_key, running[-1].child.started_at)
                 if self._stop.requested:
-                    waiting.clear()
                     for run in running:
                         run.kill(Outcome.INTERRUPTED, "interrupted by the user")
                 if not running:
@@ -60,6 +62,13 @@ class LocalExecutor:
             for run in running:
                 run.child.kill()
                 run.child.end()
+            running.clear()
+
+    def cancel(self, run_key: str, why: str) -> None:
+        """End a run that is going on, as `interrupted`. Its `Ended` follows among the events, what it told stays."""
+        for run in self._running:
+            if run.task.run_key == run_key:
+                run.kill(Outcome.INTERRUPTED, why)
 
     def _wait(self, running: list[_Running]) -> None:
         """Block until something happens: an event, a death, a deadline, a stop."""

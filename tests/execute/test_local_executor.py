@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
+from collections.abc import Iterator
 
 import performers
 import psutil
@@ -99,6 +100,43 @@ def test_a_stop_ends_what_runs_as_interrupted_and_starts_nothing_more() -> None:
         end = found[task.run_key][-1]
         assert isinstance(end, Ended)
         assert end.outcome is Outcome.INTERRUPTED
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_tasks_may_be_made_from_what_ended_before(jobs: int) -> None:
+    """Three at the beginning; each that ends brings one more until there were eight. None: nothing for now."""
+    ended: list[str] = []
+    made: list[Task] = []
+
+    def asked() -> Iterator[Task | None]:
+        while len(made) < 8:
+            if len(made) < 3 + len(ended):
+                made.append(Task(RunSpec(seed=len(made)), len(made)))
+                yield made[-1]
+            else:
+                yield None
+
+    for event in LocalExecutor(jobs, perform=performers.counts).run(asked()):
+        if isinstance(event, Ended):
+            ended.append(event.run_key)
+    assert sorted(ended) == sorted(task.run_key for task in made)
+    assert len(ended) == 8
+
+
+def test_a_cancelled_run_ends_as_interrupted_and_the_others_go_on() -> None:
+    asked = tasks(1, 0, 0)
+    executor = LocalExecutor(1, perform=performers.sleeps)
+    events: list[Event] = []
+    for event in executor.run(asked):
+        events.append(event)
+        if isinstance(event, Rows) and event.run_key == asked[0].run_key:
+            executor.cancel(event.run_key, "pruned: 3rd of 4")
+            executor.cancel("no such run", "nothing happens")
+    end = by_run(events)[asked[0].run_key][-1]
+    assert isinstance(end, Ended)
+    assert end.outcome is Outcome.INTERRUPTED
+    assert end.found["error"] == "pruned: 3rd of 4"
+    assert [e.outcome for e in events if isinstance(e, Ended)] == [Outcome.INTERRUPTED, Outcome.OK, Outcome.OK]
 
 
 def test_leaving_the_stream_early_leaves_no_process_behind() -> None:
