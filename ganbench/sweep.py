@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
-from ganbench.execute import work
+from ganbench.execute.beforehand import Found, look_over
 from ganbench.execute.local import LocalExecutor
 from ganbench.execute.stop import Stop
 from ganbench.record.events import Ended, Event, Started, Task
@@ -22,6 +22,8 @@ Retry = Literal["none", "failed", "all", "fresh"]
 _UNSEEN = "some networks or data could not be looked over beforehand (the process ended); their runs will tell why"
 # What decides whether a run can be made at all.
 _LOOKED_AT = ("model", "dataset", "latent", "loss", "batch_size", "evaluate", "device")
+# What a user brought is also called once.
+_CALLED_WITH = (*_LOOKED_AT, "optimizer", "precision")
 
 
 class Watcher(Protocol):
@@ -70,12 +72,12 @@ def settle(sweep: SweepSpec, executor: LocalExecutor, download: bool) -> tuple[S
     Raises:
         UsageError: something does not fit; nothing was run.
     """
-    found: dict[str, work.Found | None] = {}
+    found: dict[str, Found | None] = {}
     arms: list[RunSpec] = []
     for arm in sweep.arms:
-        key = content_hash({name: arm.content()[name] for name in _LOOKED_AT})
+        key = content_hash({name: arm.content()[name] for name in (_CALLED_WITH if arm.foreign() else _LOOKED_AT)})
         if key not in found:
-            found[key] = executor.ask(work.look_over, arm, download)
+            found[key] = executor.ask(look_over, arm, download)
         seen = found[key]
         if seen is None:
             arms.append(arm.model_copy(update={"device": "cpu" if arm.device == "auto" else arm.device}))

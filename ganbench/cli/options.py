@@ -79,7 +79,7 @@ def _seeds(text: str) -> object:
 
 
 def with_root(dataset: Any, root: str) -> Any:
-    """A dataset, or each of several, with its folder of files; generated ones and digits have none."""
+    """A dataset, or each of several, with its folder of files; generated ones and users' own have none."""
     if isinstance(dataset, list):
         return [with_root(one, root) for one in dataset]
     if isinstance(dataset, str):
@@ -88,4 +88,5 @@ def with_root(dataset: Any, root: str) -> Any:
         return dataset
     if "first_of" in dataset:
         return {**dataset, "first_of": [with_root(one, root) for one in dataset["first_of"]]}
-    return dataset if dataset.get("name") in ("ring8", "grid25") else {**dataset, "root": root}
+    name = str(dataset.get("name"))
+    return dataset if name in ("ring8", "grid25") or ":" in name else {**dataset, "root": root}

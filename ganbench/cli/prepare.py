@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
-from ganbench.errors import ExperimentError, UserCodeError
-from ganbench.execute import work
+from ganbench.cli.sources import with_sources
+from ganbench.errors import ExperimentError
+from ganbench.execute.beforehand import first_present
 from ganbench.execute.local import LocalExecutor
 from ganbench.spec.dataset import parse_dataset
-from ganbench.spec.experiment import dataset_choices
-from ganbench.spec.model import UserModelSpec
+from ganbench.spec.experiment import dataset_choices, find_experiment
 from ganbench.spec.run import RunSpec
 from ganbench.spec.sweep import SweepSpec
 
@@ -29,7 +28,7 @@ def sweep_of(fields: dict[str, Any], where: str, executor: LocalExecutor) -> tup
             specs = [parse_dataset(choice) for choice in choices]
         except ValueError as error:
             raise ExperimentError(f"{where}: dataset.first_of: {error}") from None
-        position = executor.ask(work.first_present, specs)
+        position = executor.ask(first_present, specs)
         if position is None:
             names = ", ".join(spec.name for spec in specs)
             raise ExperimentError(f"{where}: none of the datasets {names} is there; see --data-root and --download")
@@ -38,23 +37,19 @@ def sweep_of(fields: dict[str, Any], where: str, executor: LocalExecutor) -> tup
             absent = ", ".join(spec.name for spec in specs[:position])
             lines.append(f"dataset {specs[position].name} is taken: {absent} not found (see --data-root)")
     sweep = SweepSpec.from_fields(fields, where)
-    return sweep.model_copy(update={"arms": tuple(_with_sources(arm, Path(where)) for arm in sweep.arms)}), lines
+    folder = _folder_of(where)
+    return sweep.model_copy(update={"arms": tuple(_with_sources(arm, folder) for arm in sweep.arms)}), lines
 
 
-def _with_sources(arm: RunSpec, experiment: Path) -> RunSpec:
-    """A user's files by absolute path, with the hash of what they hold. Relative ones are sought from the working
-    directory, then beside the experiment file."""
-    model = arm.model
-    if not isinstance(model, UserModelSpec):
-        return arm
-    places, sources = {}, {}
-    for role in ("generator", "discriminator"):
-        where, colon, name = getattr(model, role).rpartition(":")
-        places[role] = getattr(model, role)
-        if where.endswith(".py"):
-            found = next((p for p in (Path(where), experiment.parent / where) if p.is_file()), None)
-            if found is None:
-                raise UserCodeError(f"{role}: no file '{where}' here or beside '{experiment}'")
-            places[role] = f"{found.resolve()}{colon}{name}"
-            sources[found.name] = hashlib.sha256(found.read_bytes()).hexdigest()
-    return arm.model_copy(update={"model": model.model_copy(update={**places, "sources": sources})})
+def _with_sources(arm: RunSpec, beside: Path) -> RunSpec:
+    """A user's files by absolute path, with the hash of what they hold."""
+    parts = {field: with_sources(part, beside, field) for field, part in arm.foreign().items()}
+    return arm.model_copy(update=parts)
+
+
+def _folder_of(where: str) -> Path:
+    """Where an experiment lies: a file's folder, or that of the shipped ones for the name of one."""
+    try:
+        return find_experiment(where).parent
+    except ExperimentError:  # fields that came from no file
+        return Path(where).parent

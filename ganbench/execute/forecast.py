@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from ganbench.errors import UsageError, classify
 from ganbench.execute.memory import memory_of
 from ganbench.record.memory import LiveMemory
-from ganbench.spec.dataset import PictureSpec, PointSpec
+from ganbench.spec.dataset import AnyDataset, PointSpec, UserDatasetSpec
 from ganbench.spec.run import RunSpec
+from ganbench.spec.value import canonical_json
 
 if TYPE_CHECKING:
     from ganbench.gan.data import Data
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 # Training splits as published; a folder's pictures are counted where they lie.
 _COUNTS = {"digits": 1797, "mnist": 60000, "fashion_mnist": 60000, "kmnist": 60000, "cifar10": 50000}
+_CLASSES = {"digits": 10, "mnist": 10, "fashion_mnist": 10, "kmnist": 10, "cifar10": 10, "ring8": 8, "grid25": 25}
 # The most that a spec may ask for.
 _LARGEST_BATCH = 1_000_000
 
@@ -58,10 +60,11 @@ def forecast(spec: RunSpec) -> Forecast:
     if spec.precision == "fp16":
         return Forecast(None, "fp16's gradient scaler decides by the gradients' values, which a forecast has not")
     device = torch.device("cpu")
+    form = _form(spec.dataset)
     # The session seeds the global random state: it is put back.
     with torch.random.fork_rng(devices=[]), FakeTensorMode(), FakeCpu():
         try:
-            session = Session(spec, _stand_in(spec.dataset), device)
+            session = Session(spec, form.stand_in(spec.dataset.name), device)
             # Not watched: here optimizers make their state, and a strategy that raises does so as in the real run.
             with _versions_counted(session):
                 session.play_round()
@@ -136,12 +139,14 @@ def largest_batch(spec: RunSpec, limit_bytes: int) -> int | None:
     return fitting
 
 
-def item_count(dataset: PictureSpec | PointSpec) -> int:
-    """How many items the dataset has; only a folder is looked into.
+def item_count(dataset: AnyDataset) -> int:
+    """How many items the dataset has; only a folder is looked into, and a user's own is read.
 
     Raises:
-        DatasetError: the folder is missing, may not be read, or holds no picture.
+        UsageError: the folder is missing, may not be read, or holds no picture; the user's own cannot be read.
     """
+    if isinstance(dataset, UserDatasetSpec):
+        return _form(dataset).shape[0]
     if isinstance(dataset, PointSpec):
         return dataset.points
     if dataset.name == "folder":
@@ -152,17 +157,56 @@ def item_count(dataset: PictureSpec | PointSpec) -> int:
     return _COUNTS[dataset.name]
 
 
-def _stand_in(dataset: PictureSpec | PointSpec) -> Data:
-    """Fake data of the dataset's shape and type: nothing is read."""
+@dataclass(frozen=True)
+class _Form:
+    """All that a forecast knows of data: how many items of which shape and type, and how many classes."""
+
+    shape: tuple[int, ...]
+    value_range: tuple[float, float] | None
+    bytes_: bool = False
+    classes: int = 0
+
+    def stand_in(self, name: str) -> Data:
+        """Fake data of that form."""
+        import torch
+
+        from ganbench.gan.data import Data
+
+        items = torch.empty(self.shape, dtype=torch.uint8 if self.bytes_ else torch.float32)
+        labels = torch.empty(self.shape[0], dtype=torch.int64) if self.classes else None
+        return Data(name, items, self.value_range, labels=labels, classes=self.classes)
+
+
+# Forms of users' datasets that were read already: reading may take long, and arms share their data.
+_READ: dict[str, _Form] = {}
+
+
+def _form(dataset: AnyDataset) -> _Form:
+    if isinstance(dataset, UserDatasetSpec):
+        key = canonical_json(dataset.model_dump(mode="json"))
+        if key not in _READ:
+            _READ[key] = _read(dataset)
+        return _READ[key]
+    if isinstance(dataset, PointSpec):
+        return _Form((item_count(dataset), 2), None, classes=_CLASSES[dataset.name])
+    shape = (item_count(dataset), dataset.channels, dataset.size, dataset.size)
+    if dataset.name == "folder":
+        from ganbench.gan.data.files import root_of
+        from ganbench.gan.data.folder import _listing, classes_of
+
+        classes = len(classes_of([name for name, _ in _listing(root_of(dataset))]))
+    else:
+        classes = _CLASSES[dataset.name]
+    return _Form(shape, dataset.range, bytes_=True, classes=classes)
+
+
+def _read(dataset: UserDatasetSpec) -> _Form:
     import torch
 
-    from ganbench.gan.data import Data
+    from ganbench.gan.data import load
 
-    count = item_count(dataset)
-    if isinstance(dataset, PointSpec):
-        return Data(dataset.name, torch.empty(count, 2))
-    shape = (count, dataset.channels, dataset.size, dataset.size)
-    return Data(dataset.name, torch.empty(shape, dtype=torch.uint8), dataset.range)
+    data = load(dataset)
+    return _Form(tuple(data.items.shape), data.value_range, data.items.dtype == torch.uint8, data.classes)
 
 
 def forecasts(specs: Sequence[RunSpec]) -> list[Forecast]:

@@ -99,9 +99,12 @@ class _Watch:
 
     def _play(self) -> None:
         # As Session.play_round does it, with a look at what was drawn.
+        from ganbench.gan.labels import tensors_of
+
         session = self.session
         given = session.draw()
-        self._hold([*given.latents, *given.real, *(own for own in given.own_latents if own is not None)])
+        drawn = [*given.latents, *given.real, *(own for own in given.own_latents if own is not None)]
+        self._hold([tensor for one in drawn for tensor in tensors_of(one)])
         session.pair.mark("data")
         session.schedule.play(session.strategy, given)
 
@@ -115,7 +118,8 @@ class _Watch:
             gradients = [p.grad for p in player.module.parameters() if p.grad is not None]
             self.tracker.register(gradients, Kind.GRADIENTS)
             self.tracker.register(tensors_held_by([], [player.optimizer]), Kind.OPTIMIZER_STATE)
-        self._hold([self.session.data.items])
+        data = self.session.data
+        self._hold([data.items, *([] if data.labels is None else [data.labels])])
 
     def _hold(self, tensors: list[Tensor]) -> None:
         """These are the run's own: alive whether autograd saves them or not."""

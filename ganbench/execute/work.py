@@ -9,30 +9,23 @@ import math
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ganbench.errors import DatasetError, DeviceUnavailable, ErrorKind, UserCodeError, classify
+from ganbench.errors import DeviceUnavailable, ErrorKind, classify
 from ganbench.execute.discarded import PHASES, discarded_time
+from ganbench.execute.judging import drawn, evaluator_for
 from ganbench.execute.memory import final_memory
 from ganbench.record.events import Ended, Event, Picture, Rows, Task
 from ganbench.record.figures import cost_figures, timing_of, trust_of
 from ganbench.record.outcome import Outcome
-from ganbench.spec.dataset import PictureSpec, PointSpec
-from ganbench.spec.run import RunSpec
 from ganbench.spec.seeds import derive_seed
 
 if TYPE_CHECKING:
     import torch
 
-    from ganbench.gan.data import Data
     from ganbench.gan.session import Session
     from ganbench.gan.trainer import Progress, Trainer, WindowClock
     from ganbench.quality import Evaluator
-
-GRID = 64
-# Neighbourhoods of five need six points.
-LEAST_SAMPLES = 6
 
 
 def perform(task: Task, submitted: float, tell: Callable[[Event], None]) -> None:
@@ -174,7 +167,7 @@ class _Run:
     def _evaluate(self, session: Session, evaluator: Evaluator, progress: Progress) -> dict[str, float] | None:
         from ganbench.gan.streams import stream
         from ganbench.measure import peak_rss_bytes, reset_peak_rss
-        from ganbench.quality import NonFiniteSamples, picture_of
+        from ganbench.quality import NonFiniteSamples
 
         # The peak belongs to training: evaluation's own is read off before and reset after.
         if progress.updates:
@@ -184,9 +177,7 @@ class _Run:
             stream(self.spec.seed, "evaluation"),
             derive_seed(self.spec.seed, "evaluation noise"),
         )
-        centers = session.data.mixture.centers if session.data.mixture is not None else None
-        png = picture_of(fakes if centers is not None else fakes[:GRID], session.data.value_range, centers)
-        self.tell(Picture(self.key, progress.updates, png))
+        self.tell(Picture(self.key, progress.updates, drawn(fakes, session.data)))
         try:
             scores = evaluator.score(fakes)
         except NonFiniteSamples:
@@ -194,87 +185,3 @@ class _Run:
         finally:
             reset_peak_rss()
         return {f"quality/{name}": value for name, value in scores.items() if math.isfinite(value)}
-
-
-def evaluator_for(spec: RunSpec, data: Data) -> Evaluator:
-    """The judge of samples for this dataset; the same for every seed, so that floors and references agree.
-
-    Raises:
-        DatasetError: the dataset holds too few items for the samples asked for.
-    """
-    import torch
-
-    from ganbench.quality import PictureEvaluator, PointEvaluator
-
-    generator = torch.Generator().manual_seed(derive_seed("evaluation reference", spec.dataset.name))
-    if data.mixture is not None:
-        return PointEvaluator(data.mixture.centers, data.mixture.std, spec.evaluate_samples, generator)
-    assert data.value_range is not None
-    samples = min(spec.evaluate_samples, data.count // 2) if spec.evaluate.samples is None else spec.evaluate_samples
-    if 2 * samples > data.count:
-        raise DatasetError(
-            f"evaluate.samples is at most half of the dataset, for a floor from disjoint halves: {data.name} has "
-            f"{data.count} pictures, {samples} samples were asked for; choose at most {data.count // 2}"
-        )
-    if samples < LEAST_SAMPLES:
-        raise DatasetError(
-            f"{data.name} has {data.count} pictures; judging samples takes at least {2 * LEAST_SAMPLES}, "
-            f"half of them for the floor"
-        )
-    # Only what is needed is turned into floats: a large dataset stays in bytes.
-    rows = torch.randperm(data.count, generator=generator)[: 2 * samples]
-    return PictureEvaluator(data.floats(rows), data.value_range, samples, generator)
-
-
-@dataclass(frozen=True)
-class Found:
-    """What looking a spec over found: its device and dataset as settled on this machine, and lines worth saying."""
-
-    device: str
-    dataset: PictureSpec | PointSpec
-    lines: list[str]
-
-
-def look_over(spec: RunSpec, download: bool) -> Found:
-    """Check before any run that data, networks and batch size fit; nothing is trained.
-
-    A device that is not there is no error here: its runs are skipped with the reason.
-
-    Raises:
-        DatasetError, UserCodeError: what does not fit, and what to do.
-    """
-    import torch
-
-    from ganbench.gan.data import folder_content, load
-    from ganbench.gan.losses import LOSSES
-    from ganbench.gan.models import build
-    from ganbench.gan.session import device_for
-
-    device, dataset, lines = spec.device, spec.dataset, []
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device_for(device)
-    except DeviceUnavailable as error:
-        lines.append(str(error))
-    data = load(dataset, download=download)
-    lines.append(f"{data.name}: {data.count} items of shape {tuple(data.shape)}")
-    if isinstance(dataset, PictureSpec) and dataset.name == "folder":
-        dataset = dataset.model_copy(update={"content": folder_content(dataset.root)})
-    if spec.batch_size > data.count:
-        raise DatasetError(
-            f"batch_size is {spec.batch_size}, but {data.name} has {data.count} items; choose at most {data.count}"
-        )
-    evaluator_for(spec, data)
-    generator, discriminator = build(spec, data.shape, on_probabilities=LOSSES[spec.loss].on_probabilities)
-    for network, role in ((generator, "generator"), (discriminator, "discriminator")):
-        if not any(parameter.requires_grad for parameter in network.parameters()):
-            raise UserCodeError(f"{role}: it has no parameters that can be trained")
-    return Found(device, dataset, lines)
-
-
-def first_present(choices: list[PictureSpec | PointSpec]) -> int | None:
-    """The position of the first dataset whose files are there."""
-    from ganbench.gan.data import present
-
-    return next((n for n, choice in enumerate(choices) if present(choice)), None)

@@ -52,6 +52,12 @@ class Pair:
         self.on_fakes: Callable[[Tensor], None] | None = None
         self._autocast = autocast
         self._mixing = mixing
+        # Parameters that both networks hold, by identity.
+        self.shared = {id(p) for p in generator.trainable} & {id(p) for p in discriminator.trainable}
+        if self.shared:
+            for player in (generator, discriminator):
+                player.exclusive = [p for p in player.trainable if id(p) not in self.shared]
+        self._no_part: Tensor | None = None
 
     def other(self, player: Player) -> Player:
         """The one whose turn it is not."""
@@ -82,22 +88,36 @@ class Pair:
     def discriminator_loss(self, real: Tensor, fakes: Tensor) -> Tensor:
         """The discriminator's loss on a real batch and these fakes; noted."""
         real_scores, fake_scores = self.score(real), self.score(fakes)
-        real_loss, fake_loss = self.loss.real(real_scores), self.loss.fake(fake_scores)
-        loss = real_loss + fake_loss
+        loss, real_loss, fake_loss = self.loss.discriminator(real_scores, fake_scores)
         if self.loss.needs_penalty:
-            mix = torch.rand(real.shape[0], generator=self._mixing).to(self.device)
-            loss = loss + self.loss.penalty(self.score, real, fakes, mix)
+            loss = loss + self._penalty(real, fakes)
         self.notes.append(
             Note(
                 "d",
                 loss.detach(),
-                real_loss.detach(),
-                fake_loss.detach(),
+                self._absent() if real_loss is None else real_loss.detach(),
+                self._absent() if fake_loss is None else fake_loss.detach(),
                 real_scores.detach(),
                 fake_scores.detach(),
             )
         )
         return loss
+
+    def sample(self, latents: Tensor) -> Tensor:
+        """Fakes for judging: from the module itself, neither compiled nor in another precision."""
+        return self.g.output(self.g.module(latents))
+
+    def _penalty(self, real: Tensor, fakes: Tensor) -> Tensor:
+        return self.loss.penalty(self.score, real, fakes, self._mix(real.shape[0]))
+
+    def _mix(self, count: int) -> Tensor:
+        return torch.rand(count, generator=self._mixing).to(self.device)
+
+    def _absent(self) -> Tensor:
+        """Noted where a loss has no such part; what is not finite makes no point of a curve."""
+        if self._no_part is None:
+            self._no_part = torch.full((), torch.nan, device=self.device)
+        return self._no_part
 
     def _cast(self) -> AbstractContextManager[object]:
         return _PLAIN if self._autocast is None else torch.autocast(self.device.type, self._autocast)

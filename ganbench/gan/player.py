@@ -10,13 +10,25 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ganbench.errors import UserCodeError
+from ganbench.gan.foreign.names import named
+from ganbench.gan.foreign.telling import told
+from ganbench.spec.place import is_place
 from ganbench.spec.training import OptimizerSpec
 
 Network = Callable[..., Any]
+# From what a network gives to the tensor that is meant.
+Output = Callable[[Any], Tensor]
 
 
 def optimizer_for(spec: OptimizerSpec, parameters: list[nn.Parameter], lr: float) -> torch.optim.Optimizer:
-    """The optimizer of one network. `foreach` None leaves the choice to torch."""
+    """The optimizer of one network. `foreach` None leaves the choice to torch.
+
+    Raises:
+        UserCodeError: a user's own cannot be made.
+    """
+    if is_place(spec.name):
+        return _users_optimizer(spec, parameters, lr)
     common: dict[str, Any] = {"lr": lr, "weight_decay": spec.weight_decay, "foreach": spec.foreach}
     if spec.name in ("adam", "adamw"):
         kind = torch.optim.Adam if spec.name == "adam" else torch.optim.AdamW
@@ -24,6 +36,31 @@ def optimizer_for(spec: OptimizerSpec, parameters: list[nn.Parameter], lr: float
     if spec.name == "sgd":
         return torch.optim.SGD(parameters, momentum=spec.momentum or 0.0, fused=spec.fused or None, **common)
     return torch.optim.RMSprop(parameters, momentum=spec.momentum or 0.0, **common)
+
+
+def _users_optimizer(spec: OptimizerSpec, parameters: list[nn.Parameter], lr: float) -> torch.optim.Optimizer:
+    make, (where, _, name) = named(spec.name, "optimizer", spec.argv), spec.name.rpartition(":")
+    try:
+        optimizer = make(parameters, lr=lr, **spec.args)
+    except (Exception, SystemExit) as error:
+        listed = ", ".join(["parameters", f"lr={lr}", *(f"{key}={value!r}" for key, value in spec.args.items())])
+        raise UserCodeError(f"optimizer: {name}({listed}) of '{where}' raised {told(error, where)}") from error
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise UserCodeError(
+            f"optimizer: {name}(…) gave a {type(optimizer).__name__}; a torch.optim.Optimizer is needed"
+        )
+    return optimizer
+
+
+def _as_it_is(made: Any) -> Any:
+    return made
+
+
+def _picked(network: Network, output: Output) -> Network:
+    def call(*given: Tensor) -> Tensor:
+        return output(network(*given))
+
+    return call
 
 
 class Player:
@@ -42,11 +79,16 @@ class Player:
         *,
         scaler: torch.amp.GradScaler | None = None,
         compiled: bool = False,
+        output: Output | None = None,
     ) -> None:
         self.name = name
         self.module = module
-        self.network: Network = torch.compile(module, dynamic=False) if compiled else module
+        network: Network = torch.compile(module, dynamic=False) if compiled else module
+        self.network = network if output is None else _picked(network, output)
+        self.output: Output = output or _as_it_is
         self.trainable = [p for p in module.parameters() if p.requires_grad]
+        # Those that the other network does not hold too.
+        self.exclusive = self.trainable
         self.optimizer = optimizer_for(optimizer, self.trainable, lr)
         self.scaler = scaler
         self.before_step: Callable[[Player], None] | None = None
@@ -66,6 +108,17 @@ class Player:
             self.before_clear(self)
         # What `optimizer.zero_grad(set_to_none=True)` does, without the profiler's marks, which cost more than that.
         for parameter in self.trainable:
+            parameter.grad = None
+
+    def discard(self) -> None:
+        """Drop the gradients that reached this network while it was idle. What it shares with the other one belongs
+        to the other one's update too, and stays."""
+        if self.exclusive is self.trainable:
+            self.clear()
+            return
+        if self.before_clear is not None:
+            self.before_clear(self)
+        for parameter in self.exclusive:
             parameter.grad = None
 
     def backward(self, loss: Tensor, *, retain_graph: bool = False, inputs: list[nn.Parameter] | None = None) -> None:

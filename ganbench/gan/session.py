@@ -9,12 +9,14 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from ganbench.errors import DeviceUnavailable
+from ganbench.errors import DatasetError, DeviceUnavailable, UserCodeError
+from ganbench.gan.conditional import ConditionalPair
 from ganbench.gan.data import BatchStream, Data
-from ganbench.gan.losses import LOSSES
-from ganbench.gan.models import build
+from ganbench.gan.labels import LabelledLatents
+from ganbench.gan.losses import make_loss
+from ganbench.gan.models import build, is_conditional, outputs
 from ganbench.gan.pair import Pair
-from ganbench.gan.player import Player
+from ganbench.gan.player import Output, Player
 from ganbench.gan.schedule import RoundInput, Schedule
 from ganbench.gan.strategies import make
 from ganbench.gan.streams import Latents, stream
@@ -50,28 +52,34 @@ class Session:
 
     def __init__(self, spec: RunSpec, data: Data, device: torch.device) -> None:
         self.spec = spec
-        self.data = data.to(device)
         self.device = device
-        loss = LOSSES[spec.loss]()
+        conditional = is_conditional(spec)
+        if conditional:
+            require_labels(data)
+        self.data = (data if conditional else data.without_labels()).to(device)
+        loss = make_loss(spec.loss)
         generator, discriminator = build(spec, data.shape, on_probabilities=loss.on_probabilities)
-        self.pair = Pair(
-            self._player("g", generator, spec.optimizer.g_lr),
-            self._player("d", discriminator, spec.optimizer.d_lr),
+        of_g, of_d = outputs(spec)
+        self.pair = (ConditionalPair if conditional else Pair)(
+            self._player("g", generator, spec.optimizer.g_lr, of_g),
+            self._player("d", discriminator, spec.optimizer.d_lr, of_d),
             loss,
             device,
             autocast=AUTOCAST[spec.precision],
             mixing=stream(spec.seed, "penalty"),
         )
+        row = STRATEGIES[spec.strategy]
+        if row.attached and self.pair.shared:
+            raise UserCodeError(shared_layers(spec.strategy, len(self.pair.shared)))
         self.strategy = make(spec.strategy, self.pair)
         self.schedule = Schedule(spec.ratio, spec.order, spec.real_batches)
         self.batches = BatchStream(self.data, spec.batch_size, stream(spec.seed, "data order"), device)
         self._latents = self._latent_stream("generator")
-        own = STRATEGIES[spec.strategy].own_latents
         # A stream of its own: drawing from it shifts none of the generator's latents.
-        self._own_latents = self._latent_stream("discriminator") if own else None
+        self._own_latents = self._latent_stream("discriminator") if row.own_latents else None
         torch.manual_seed(derive_seed(spec.seed, "model noise"))
 
-    def _player(self, name: str, module: nn.Module, lr: float) -> Player:
+    def _player(self, name: str, module: nn.Module, lr: float, output: Output | None) -> Player:
         scaler = torch.amp.GradScaler(self.device.type) if self.spec.precision == "fp16" else None
         return Player(
             name,
@@ -80,13 +88,15 @@ class Session:
             lr,
             scaler=scaler,
             compiled=self.spec.compile,
+            output=output,
         )
 
-    def _latent_stream(self, whose: str) -> Latents:
-        latent = self.spec.latent
-        return Latents(
-            self.spec.batch_size, latent.shape, latent.distribution, stream(self.spec.seed, "latents", whose)
-        )
+    def _latent_stream(self, whose: str) -> Latents | LabelledLatents:
+        latent, seed = self.spec.latent, self.spec.seed
+        plain = Latents(self.spec.batch_size, latent.shape, latent.distribution, stream(seed, "latents", whose))
+        if self.data.labels is None:
+            return plain
+        return LabelledLatents(plain, torch.arange(self.data.classes), stream(seed, "labels", whose))
 
     def draw(self) -> RoundInput:
         """Latents and real batches for one round, on the device."""
@@ -108,17 +118,23 @@ class Session:
         yield from self.pair.g.tensors()
         yield from self.pair.d.tensors()
         yield self.data.items
+        if self.data.labels is not None:
+            yield self.data.labels
 
     @torch.no_grad()
     def samples(self, count: int, latents: torch.Generator, noise_seed: int) -> Tensor:
         """`count` fakes on the CPU in evaluation mode, in batches. Neither the global random state nor any buffer of
-        the networks changes; latents come from the generator given."""
-        source = Latents(min(count, 256), self.spec.latent.shape, self.spec.latent.distribution, latents)
+        the networks changes; latents come from the generator given. Labels, where there are any, are as frequent as
+        in the data."""
+        plain = Latents(min(count, 256), self.spec.latent.shape, self.spec.latent.distribution, latents)
+        source: Latents | LabelledLatents = plain
+        if self.data.labels is not None:
+            source = LabelledLatents(plain, self.data.labels, stream(self.spec.seed, "labels", "evaluation"))
         made: list[Tensor] = []
         with _evaluating(self.pair.g.module), torch.random.fork_rng(self._cuda_devices()):
             torch.manual_seed(noise_seed)
             while sum(len(batch) for batch in made) < count:
-                made.append(self.pair.g.module(source.next(self.device)).float().cpu())
+                made.append(self.pair.sample(source.next(self.device)).float().cpu())
         return torch.cat(made)[:count]
 
     def _cuda_devices(self) -> list[torch.device]:
@@ -129,6 +145,27 @@ class Session:
         parts = {player.name: _checksum(player.module) for player in (self.pair.g, self.pair.d)}
         both = hashlib.sha256((parts["g"] + parts["d"]).encode()).hexdigest()
         return {"generator": parts["g"], "discriminator": parts["d"], "weights": both}
+
+
+def require_labels(data: Data) -> None:
+    """Networks that are called with labels need data that have some.
+
+    Raises:
+        DatasetError: these have none.
+    """
+    if data.labels is None:
+        raise DatasetError(
+            f"model.conditional needs labels, dataset {data.name} has none; its items must be (tensor, whole number "
+            "from 0 on), a folder's pictures must lie in one subfolder a class, or set conditional: false"
+        )
+
+
+def shared_layers(strategy: str, count: int) -> str:
+    """Why a strategy that shows D attached fakes cannot train networks with layers in common."""
+    return (
+        f"the networks share {count} parameters, and strategy {strategy} shows D fakes with their graph: its loss "
+        "would reach them through the generator too; use detach, toggle, no_grad_replay or no_grad_fresh"
+    )
 
 
 def _on(device: torch.device, module: nn.Module) -> nn.Module:

@@ -6,6 +6,7 @@ are what training uses; the pure functions below them can be used alone.
 
 from __future__ import annotations
 
+from ganbench.quality.coordinates import CoordinateEvaluator
 from ganbench.quality.evaluator import Evaluator, NonFiniteSamples, PictureEvaluator, PointEvaluator
 from ganbench.quality.features import Features, features_for, to_unit_scale
 from ganbench.quality.frechet import Moments, frechet_between, frechet_distance
@@ -14,6 +15,7 @@ from ganbench.quality.neighbours import Neighbourhoods, coverage, recall
 from ganbench.quality.picture import picture_of
 
 __all__ = [
+    "CoordinateEvaluator",
     "Evaluator",
     "Features",
     "Moments",

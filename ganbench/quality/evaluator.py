@@ -135,7 +135,7 @@ class PictureEvaluator:
             NonFiniteSamples: `fake` holds NaN or infinity.
             ValueError: another shape or number of pictures.
         """
-        _check_fakes(fake, (self.samples, *self._shape))
+        check_fakes(fake, (self.samples, *self._shape))
         features = self._extract(fake)
         few = features[:MOST_NEIGHBOURS]
         around = Neighbourhoods.of(few, NEIGHBOURS)
@@ -200,12 +200,18 @@ class PointEvaluator:
             NonFiniteSamples: `fake` holds NaN or infinity.
             ValueError: another shape or number of points.
         """
-        _check_fakes(fake, (self.samples, 2))
+        check_fakes(fake, (self.samples, 2))
         return score_mixture(fake, self._centers, self._std)
 
 
 @torch.no_grad()
-def _check_fakes(fake: Tensor, shape: tuple[int, ...]) -> None:
+def check_fakes(fake: Tensor, shape: tuple[int, ...]) -> None:
+    """Refuse fakes of another shape, and those that hold what is no number.
+
+    Raises:
+        NonFiniteSamples: `fake` holds NaN or infinity.
+        ValueError: its shape, samples first, is another one.
+    """
     if tuple(fake.shape) != shape:
         raise ValueError(f"fakes must have the shape {shape}, samples first; given {tuple(fake.shape)}")
     finite = torch.isfinite(fake).flatten(start_dim=1).all(dim=1)

@@ -12,7 +12,7 @@ from ganbench.spec.strategy import CORRECT, STRATEGIES
 # Fields whose one value is itself a list: only a list of lists is an axis there.
 LIST_VALUED = frozenset({"betas", "range", "shape"})
 # What is handed to a user's own code is never taken apart.
-OPAQUE = frozenset({"generator_args", "discriminator_args", "argv", "sources"})
+OPAQUE = frozenset({"generator_args", "discriminator_args", "factory_args", "args", "argv", "sources"})
 MAX_ARMS = 100_000
 _DEEPEST = 8
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PlainValidator, SerializeAsAny, model_validator
 
-from ganbench.spec.value import Count, Value, unknown
+from ganbench.spec.place import Argv, Foreign, Place, Sources, is_place, short_place
+from ganbench.spec.value import Arguments, Count, Value, unknown
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,41 @@ class PointSpec(Value):
     points: Count = 20000
 
 
-def parse_dataset(given: Any) -> PictureSpec | PointSpec:
-    """Read a name or a mapping with a name.
+class UserDatasetSpec(Foreign):
+    """A user's own data: `file.py:Name` of a torch Dataset, a tensor, or what gives one when it is called.
+
+    In files and in what is stored, the place is the dataset's `name`.
+    """
+
+    PLACES: ClassVar[tuple[str, ...]] = ("place",)
+
+    place: Place = Field(alias="name")
+    args: Arguments = Field(default_factory=dict)
+    argv: Argv = ()
+    # What pictures' values lie in; None: judged by the data. Bytes are scaled to it.
+    range: Range | None = None
+    sources: Sources = Field(default_factory=dict)
+    # Hash of the items themselves: other items are another dataset. Filled in once they have been read.
+    content: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The place without its folder."""
+        return short_place(self.place)
+
+
+AnyDataset = PictureSpec | PointSpec | UserDatasetSpec
+# How many fakes judge a dataset of which nothing is known, where it has twice as many items.
+_SAMPLES = 2000
+
+
+def parse_dataset(given: Any) -> AnyDataset:
+    """Read a name, a place of the user's own code, or a mapping with either as its name.
 
     Raises:
         ValueError: no such dataset, or a key that it has not.
     """
-    if isinstance(given, PictureSpec | PointSpec):
+    if isinstance(given, AnyDataset):
         return given
     if isinstance(given, str):
         given = {"name": given}
@@ -91,12 +120,15 @@ def parse_dataset(given: Any) -> PictureSpec | PointSpec:
         return PictureSpec.model_validate(given)
     if isinstance(name, str) and name in POINTS:
         return PointSpec.model_validate(given)
-    raise ValueError(unknown("dataset", name, [*PICTURES, *POINTS]))
+    if is_place(name):
+        return UserDatasetSpec.model_validate(given)
+    raise ValueError(unknown("dataset", name, [*PICTURES, *POINTS]) + ", or file.py:Name of your own")
 
 
-DatasetSpec = Annotated[SerializeAsAny[PictureSpec | PointSpec], PlainValidator(parse_dataset)]
+DatasetSpec = Annotated[SerializeAsAny[AnyDataset], PlainValidator(parse_dataset)]
 
 
-def default_samples(dataset: PictureSpec | PointSpec) -> int:
+def default_samples(dataset: AnyDataset) -> int:
     """How many fakes judge this dataset when the experiment does not say."""
-    return (PICTURES | POINTS)[dataset.name].samples
+    facts = (PICTURES | POINTS).get(dataset.name)
+    return facts.samples if facts else _SAMPLES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,9 @@ def parse_yaml(text: str, where: str) -> Any:
         ExperimentError: the text is no YAML; the message names the line.
     """
     try:
-        return YAML(typ="safe", pure=True).load(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an anchor that is given twice is YAML, the later one counts
+            return YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]

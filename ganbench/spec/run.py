@@ -8,15 +8,23 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from ganbench.spec.budget import Budget
-from ganbench.spec.dataset import DatasetSpec, PointSpec, default_samples
+from ganbench.spec.dataset import DatasetSpec, PointSpec, UserDatasetSpec, default_samples
+from ganbench.spec.loss import Loss
 from ganbench.spec.model import MlpSpec, ModelSpec, UserModelSpec
+from ganbench.spec.place import Foreign, short_place
 from ganbench.spec.ratio import UpdateRatio
 from ganbench.spec.strategy import STRATEGIES, Expectation, expectation
-from ganbench.spec.training import EvaluateSpec, LatentSpec, Loss, OptimizerSpec, Precision
+from ganbench.spec.training import EvaluateSpec, LatentSpec, OptimizerSpec, Precision
 from ganbench.spec.value import Count, Flag, Value, content_hash, unknown
 
 # Bump when the meaning of a spec changes, so that old results are not taken for new ones.
 SPEC_VERSION = 1
+# Fields that came after the first results: at their defaults they are in no hash, so that those are still found.
+_LATER: dict[str, dict[str, Any]] = {
+    "model": {"factory": None, "factory_args": {}, "argv": [], "conditional": False, "init": None,
+              "output": {"generator": None, "discriminator": None}},
+    "optimizer": {"args": {}, "argv": [], "sources": {}},
+}  # fmt: skip
 _DEVICE = re.compile(r"auto|cpu|cuda(:[0-9]{1,2})?", re.ASCII)
 
 
@@ -58,7 +66,7 @@ class RunSpec(Value):
     @model_validator(mode="after")
     def _parts_fit(self) -> RunSpec:
         points = isinstance(self.dataset, PointSpec)
-        if not isinstance(self.model, UserModelSpec):
+        if not isinstance(self.model, UserModelSpec) and not isinstance(self.dataset, UserDatasetSpec):
             if points != (self.model.name == "mlp2d"):
                 fitting = "mlp2d" if points else "mlp or dcgan"
                 raise ValueError(f"dataset {self.dataset.name} needs model {fitting}, got {self.model.name}")
@@ -84,16 +92,25 @@ class RunSpec(Value):
         """What the table of strategies expects of this run."""
         return expectation(self.strategy, order=self.order, fused=self.optimizer.fused, compiled=self.compile)
 
+    def foreign(self) -> dict[str, Foreign]:
+        """The parts that name a user's own code: field -> spec."""
+        parts = {field: getattr(self, field) for field in ("model", "dataset", "loss", "optimizer")}
+        return {field: part for field, part in parts.items() if isinstance(part, Foreign) and part.places()}
+
     def content(self) -> dict[str, Any]:
         """What the hashes are made of: all that decides the training, without where files lie on this machine."""
         plain = self.model_dump(mode="json")
         plain["dataset"].pop("root", None)
         if not self.calibration:
             del plain["calibration"]
-        if isinstance(self.model, UserModelSpec):
-            for network in ("generator", "discriminator"):
-                place, _, name = plain["model"][network].rpartition(":")
-                plain["model"][network] = f"{place.rpartition('/')[2]}:{name}"
+        for part, defaults in _LATER.items():
+            for field, default in defaults.items():
+                if field in plain[part] and plain[part][field] == default:
+                    del plain[part][field]
+        for part, spec in self.foreign().items():
+            for field, place in spec.places().items():
+                *above, last = ("name" if field == "place" else field).split(".")
+                (plain[part][above[0]] if above else plain[part])[last] = short_place(place)
         return {"spec": SPEC_VERSION, **plain}
 
     @property

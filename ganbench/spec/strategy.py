@@ -47,6 +47,8 @@ class StrategyRow:
     compiled: Expectation | None = None
     # The D updates draw latents of their own.
     own_latents: bool = False
+    # D is shown fakes with their graph, and its gradients are kept apart from G's by parameters alone.
+    attached: bool = False
 
 
 _REFERENCE = Expectation(Verdict.REFERENCE)
@@ -61,9 +63,13 @@ _DONATED = Expectation(Verdict.RAISES, ErrorKind.DONATED_BUFFERS)
 STRATEGIES: dict[str, StrategyRow] = {
     "detach": StrategyRow("detached fakes, idle network's gradients cleared", _REFERENCE, _REFERENCE),
     "toggle": StrategyRow("idle network frozen around each phase", _SAME, _SAME),
-    "inputs": StrategyRow("backward(inputs=own parameters) on attached fakes", _SAME, _SAME),
+    "inputs": StrategyRow("backward(inputs=own parameters) on attached fakes", _SAME, _SAME, attached=True),
     "retain_deferred": StrategyRow(
-        "graph retained, the round's last G step waits for the D updates", _SAME, _SAME, compiled=_DONATED
+        "graph retained, the round's last G step waits for the D updates",
+        _SAME,
+        _SAME,
+        compiled=_DONATED,
+        attached=True,
     ),
     "no_grad_replay": StrategyRow("same latents through the updated G, under no_grad", _OTHER, _OTHER),
     "no_grad_fresh": StrategyRow("new latents for every D update, under no_grad", _OTHER, _OTHER, own_latents=True),

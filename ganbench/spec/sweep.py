@@ -11,6 +11,7 @@ from pydantic import AfterValidator, ValidationError
 
 from ganbench.errors import ExperimentError
 from ganbench.spec.axes import axes_of, expand
+from ganbench.spec.place import is_place, short_place
 from ganbench.spec.run import RunSpec
 from ganbench.spec.seeds import derive_seed
 from ganbench.spec.strategy import REFERENCE
@@ -118,6 +119,8 @@ def _axis_text(arm: RunSpec, axis: str) -> str:
         value = value.name if hasattr(value, "name") else canonical_json(value.model_dump(mode="json"))
     if isinstance(value, tuple):
         value = "×".join(str(part) for part in value)
+    if is_place(value):
+        value = short_place(value)
     last = axis.split(".")[-1]
     return str(value) if axis in ("model", "dataset", "loss") else f"{last}={value}"
 

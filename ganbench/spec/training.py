@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from ganbench.spec.budget import Budget
-from ganbench.spec.value import Count, Flag, Rate, Value
+from ganbench.spec.place import Argv, Foreign, Sources, is_place
+from ganbench.spec.value import Arguments, Count, Flag, Rate, Value, unknown
 
-LOSSES = ("bce", "bce_prob", "bce_saturating", "lsgan", "hinge", "wgan_gp")
-Loss = Literal["bce", "bce_prob", "bce_saturating", "lsgan", "hinge", "wgan_gp"]
+OPTIMIZERS = ("adam", "adamw", "rmsprop", "sgd")
 Precision = Literal["fp32", "bf16", "fp16"]
 
 
@@ -45,10 +45,15 @@ def _betas(pair: tuple[float, float]) -> tuple[float, float]:
     return pair
 
 
-class OptimizerSpec(Value):
-    """The two optimizers. `betas` belong to adam and adamw, `momentum` to sgd and rmsprop."""
+class OptimizerSpec(Foreign):
+    """The two optimizers. `betas` belong to adam and adamw, `momentum` to sgd and rmsprop.
 
-    name: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
+    `name` may be a place of the user's own code, which is called as `make(parameters, lr=…, **args)`.
+    """
+
+    PLACES: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: str = "adam"
     g_lr: Rate = 2e-4
     d_lr: Rate = 2e-4
     betas: Annotated[tuple[float, float], AfterValidator(_betas)] | None = None
@@ -56,6 +61,9 @@ class OptimizerSpec(Value):
     weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     fused: Flag = False
     foreach: Flag | None = None
+    args: Arguments = Field(default_factory=dict)
+    argv: Argv = ()
+    sources: Sources = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -63,13 +71,17 @@ class OptimizerSpec(Value):
         # Spelled out, so that leaving a default away and writing it down are the same run.
         if isinstance(given, str):
             given = {"name": given}
-        if isinstance(given, dict):
+        if isinstance(given, dict) and not is_place(given.get("name")):
             adaptive = given.get("name", "adam") in ("adam", "adamw")
             given = {**({"betas": (0.5, 0.999)} if adaptive else {"momentum": 0.0}), **given}
         return given
 
     @model_validator(mode="after")
     def _options_fit(self) -> OptimizerSpec:
+        if is_place(self.name):
+            return self._options_of_a_users()
+        if self.name not in OPTIMIZERS:
+            raise ValueError(unknown("optimizer", self.name, OPTIMIZERS) + ", or file.py:make of your own")
         adaptive = self.name in ("adam", "adamw")
         if self.betas is not None and not adaptive:
             raise ValueError(f"betas belong to adam and adamw, got them with {self.name}; use momentum")
@@ -79,6 +91,19 @@ class OptimizerSpec(Value):
             raise ValueError("torch has no fused rmsprop; set fused: false")
         if self.fused and self.foreach:
             raise ValueError("an optimizer is fused or foreach, not both")
+        if self.args or self.argv:
+            raise ValueError(f"args and argv are for an optimizer of your own, got them with {self.name}")
+        return self
+
+    def _options_of_a_users(self) -> OptimizerSpec:
+        given = {"betas": self.betas, "momentum": self.momentum, "weight_decay": self.weight_decay,
+                 "fused": self.fused, "foreach": self.foreach}  # fmt: skip
+        wrong = [name for name, value in given.items() if value not in (None, False, 0)]
+        if wrong:
+            raise ValueError(
+                f"{' and '.join(wrong)} belong to shipped optimizers; what your own takes besides parameters and lr "
+                f"stands in args: {{{wrong[0]}: …}}"
+            )
         return self
 
 

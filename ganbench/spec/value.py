@@ -44,9 +44,10 @@ class Value(BaseModel):
     @classmethod
     def _known_keys_only(cls, given: Any) -> Any:
         if isinstance(given, Mapping):
+            known = [field.alias or name for name, field in cls.model_fields.items()]
             for key in given:
-                if key not in cls.model_fields:
-                    raise ValueError(unknown("key", key, cls.model_fields))
+                if key not in known:
+                    raise ValueError(unknown("key", key, known))
         return given
 
 

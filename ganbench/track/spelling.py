@@ -12,8 +12,11 @@ from typing import Any
 
 from ganbench import __version__
 from ganbench.record.run_record import RunRecord
+from ganbench.spec.place import is_place, short_place
 from ganbench.spec.run import RunSpec
 from ganbench.spec.sweep import SweepSpec
+from ganbench.spec.training import OptimizerSpec
+from ganbench.spec.value import Value
 
 KIND = "ganbench.kind"
 SWEEP = "ganbench.sweep"
@@ -65,10 +68,10 @@ def params_of(spec: RunSpec, *, seed: bool) -> dict[str, str]:
         "device": spec.device,
         "model": _named(spec.model),
         "dataset": _named(spec.dataset),
-        "loss": spec.loss,
+        "loss": spec.loss if isinstance(spec.loss, str) else _named(spec.loss),
         "batch_size": spec.batch_size,
         "latent_dim": spec.latent.dim,
-        "optimizer": spec.optimizer.name + (" fused" if spec.optimizer.fused else ""),
+        "optimizer": _optimizer(spec.optimizer),
         "g_lr": spec.optimizer.g_lr,
         "d_lr": spec.optimizer.d_lr,
         "budget": spec.budget,
@@ -82,16 +85,32 @@ def params_of(spec: RunSpec, *, seed: bool) -> dict[str, str]:
 
 
 def _named(value: Any) -> str:
-    """A model's or dataset's name, with the options that differ from its defaults."""
+    """A model's, dataset's or loss's name, with the options that differ from its defaults."""
     plain = value.model_dump(mode="json", exclude_none=True)
-    for hidden in ("name", "root", "content", "sources", "generator", "discriminator"):
+    for hidden in ("name", "root", "content", "sources", "generator", "discriminator", "factory"):
         plain.pop(hidden, None)
-    defaults = {k: f.default for k, f in type(value).model_fields.items()}
-    shown = [f"{k}={v}" for k, v in sorted(plain.items()) if v != _plain(defaults.get(k))]
+    defaults = {k: _plain(f.get_default(call_default_factory=True)) for k, f in type(value).model_fields.items()}
+    shown = [f"{k}={_shown(v)}" for k, v in sorted(plain.items()) if v != defaults.get(k)]
     return f"{value.name} {' '.join(shown)}".strip()
 
 
+def _shown(value: Any) -> str:
+    """A value as it would be written, places without their folders, a command line as one."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_shown(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        return f"[{' '.join(value)}]"
+    return short_place(value) if is_place(value) else str(value)
+
+
+def _optimizer(spec: OptimizerSpec) -> str:
+    arguments = f" args={_shown(spec.args)}" if spec.args else ""
+    return short_place(spec.name) + (" fused" if spec.fused else "") + arguments
+
+
 def _plain(value: Any) -> Any:
+    if isinstance(value, Value):
+        return value.model_dump(mode="json", exclude_none=True)
     return list(value) if isinstance(value, tuple) else value
 
 

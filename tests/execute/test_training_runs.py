@@ -145,13 +145,13 @@ def test_the_same_spec_gives_the_same_weights_and_live_bytes() -> None:
 
 def test_a_larger_batch_than_the_data_and_too_many_samples_are_told_beforehand() -> None:
     from ganbench.errors import DatasetError
-    from ganbench.execute import work
+    from ganbench.execute.beforehand import look_over
 
     executor = LocalExecutor()
     with pytest.raises(DatasetError, match="batch_size is 2000, but digits has 1797"):
-        executor.ask(work.look_over, spec(model="mlp", batch_size=2000), False)
+        executor.ask(look_over, spec(model="mlp", batch_size=2000), False)
     with pytest.raises(DatasetError, match="choose at most 898"):
-        executor.ask(work.look_over, spec(model="mlp", evaluate={"samples": 899}), False)
-    found = executor.ask(work.look_over, spec(model="mlp", device="auto"), False)
+        executor.ask(look_over, spec(model="mlp", evaluate={"samples": 899}), False)
+    found = executor.ask(look_over, spec(model="mlp", device="auto"), False)
     assert found is not None
     assert found.device == ("cuda" if torch.cuda.is_available() else "cpu")

@@ -23,10 +23,10 @@ from ganbench.spec.experiment import (
     shipped_folder,
     to_yaml,
 )
+from ganbench.spec.loss import LOSSES
 from ganbench.spec.run import RunSpec
 from ganbench.spec.strategy import STRATEGIES
 from ganbench.spec.sweep import SweepSpec
-from ganbench.spec.training import LOSSES
 
 SHIPPED = sorted(shipped_folder().glob("*.yaml"))
 

@@ -12,12 +12,14 @@ import pytest
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from ganbench.spec.dataset import PictureSpec, PointSpec, default_samples
-from ganbench.spec.model import DcganSpec, Mlp2dSpec, MlpSpec, UserModelSpec
+from ganbench.spec.dataset import PictureSpec, PointSpec, UserDatasetSpec, default_samples
+from ganbench.spec.loss import UserLossSpec
+from ganbench.spec.model import DcganSpec, Mlp2dSpec, MlpSpec, OutputSpec, UserModelSpec
 from ganbench.spec.run import RunSpec
 from ganbench.spec.training import EvaluateSpec, LatentSpec, OptimizerSpec
 from ganbench.spec.value import canonical_json
 
+PAIR = {"generator": "loss.py:g", "discriminator": "loss.py:d"}
 USER = {"generator": "nets.py:G", "discriminator": "nets.py:D"}
 
 
@@ -118,6 +120,33 @@ CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "UserModelSpec.discriminator": ({"model": USER}, {"model": {**USER, "discriminator": "nets.py:E"}}),
     "UserModelSpec.generator_args": ({"model": USER}, {"model": {**USER, "generator_args": {"a": 1}}}),
     "UserModelSpec.discriminator_args": ({"model": USER}, {"model": {**USER, "discriminator_args": {"a": 1}}}),
+    "UserModelSpec.factory": (
+        {"model": {"factory": "nets.py:a"}},
+        {"model": {"factory": "nets.py:b"}},
+    ),
+    "UserModelSpec.factory_args": (
+        {"model": {"factory": "nets.py:a"}},
+        {"model": {"factory": "nets.py:a", "factory_args": {"a": 1}}},
+    ),
+    "UserModelSpec.argv": ({"model": USER}, {"model": {**USER, "argv": ["--size", 32]}}),
+    "UserModelSpec.conditional": ({"model": USER}, {"model": {**USER, "conditional": True}}),
+    "UserModelSpec.output": ({"model": USER}, {"model": {**USER, "output": 0}}),
+    "UserModelSpec.init": ({"model": USER}, {"model": {**USER, "init": "nets.py:init"}}),
+    "OutputSpec.generator": ({"model": USER}, {"model": {**USER, "output": {"generator": 0}}}),
+    "OutputSpec.discriminator": ({"model": USER}, {"model": {**USER, "output": {"discriminator": "nets.py:first"}}}),
+    "UserDatasetSpec.place": ({"dataset": "data.py:a"}, {"dataset": "data.py:b"}),
+    "UserDatasetSpec.args": ({"dataset": "data.py:a"}, {"dataset": {"name": "data.py:a", "args": {"n": 1}}}),
+    "UserDatasetSpec.argv": ({"dataset": "data.py:a"}, {"dataset": {"name": "data.py:a", "argv": ["-v"]}}),
+    "UserDatasetSpec.range": ({"dataset": "data.py:a"}, {"dataset": {"name": "data.py:a", "range": [0, 1]}}),
+    "UserDatasetSpec.sources": ({"dataset": "data.py:a"}, {"dataset": {"name": "data.py:a", "sources": {"a": "0"}}}),
+    "UserDatasetSpec.content": ({"dataset": "data.py:a"}, {"dataset": {"name": "data.py:a", "content": "ab"}}),
+    "UserLossSpec.place": ({"loss": "loss.py:a"}, {"loss": "loss.py:b"}),
+    "UserLossSpec.generator": ({"loss": PAIR}, {"loss": {**PAIR, "generator": "loss.py:h"}}),
+    "UserLossSpec.discriminator": ({"loss": PAIR}, {"loss": {**PAIR, "discriminator": "loss.py:h"}}),
+    "UserLossSpec.args": ({"loss": "loss.py:a"}, {"loss": {"name": "loss.py:a", "args": {"margin": 1}}}),
+    "UserLossSpec.argv": ({"loss": PAIR}, {"loss": {**PAIR, "argv": ["-v"]}}),
+    "UserLossSpec.on_probabilities": ({"loss": PAIR}, {"loss": {**PAIR, "on_probabilities": True}}),
+    "UserLossSpec.sources": ({"loss": PAIR}, {"loss": {**PAIR, "sources": {"loss.py": "00"}}}),
     "UserModelSpec.sources": ({"model": USER}, {"model": {**USER, "sources": {"nets.py": "00"}}}),
     "PictureSpec.size": ({}, {"dataset": {"name": "digits", "size": 16}}),
     "PictureSpec.channels": ({}, {"dataset": {"name": "digits", "channels": 3}}),
@@ -126,6 +155,12 @@ CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "PointSpec.points": ({"model": "mlp2d", "dataset": "ring8"}, {"dataset": {"name": "ring8", "points": 7}}),
     "LatentSpec.shape": ({}, {"latent": {"shape": [64, 1]}}),
     "LatentSpec.distribution": ({}, {"latent": {"dim": 64, "distribution": "uniform"}}),
+    "OptimizerSpec.args": ({"optimizer": "opt.py:make"}, {"optimizer": {"name": "opt.py:make", "args": {"a": 1}}}),
+    "OptimizerSpec.argv": ({"optimizer": "opt.py:make"}, {"optimizer": {"name": "opt.py:make", "argv": ["-v"]}}),
+    "OptimizerSpec.sources": (
+        {"optimizer": "opt.py:make"},
+        {"optimizer": {"name": "opt.py:make", "sources": {"opt.py": "00"}}},
+    ),
     "OptimizerSpec.g_lr": ({}, {"optimizer": {"g_lr": 2.1e-4}}),
     "OptimizerSpec.d_lr": ({}, {"optimizer": {"d_lr": 2.1e-4}}),
     "OptimizerSpec.betas": ({}, {"optimizer": {"betas": [0.5, 0.99]}}),
@@ -141,6 +176,9 @@ NESTED: tuple[type[BaseModel], ...] = (
     Mlp2dSpec,
     DcganSpec,
     UserModelSpec,
+    OutputSpec,
+    UserDatasetSpec,
+    UserLossSpec,
     PictureSpec,
     PointSpec,
     LatentSpec,

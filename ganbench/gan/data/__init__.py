@@ -1,4 +1,4 @@
-"""Real pictures and points: loaded once as bytes, handed out as an endless shuffled stream of batches.
+"""Real pictures, points and what users bring: loaded once, handed out as an endless shuffled stream of batches.
 
 `load` reads a dataset, `present` says whether that is possible here, `BatchStream` feeds training. A dataset
 is one function `spec -> Data` and one row of `_LOADERS`. Names are imported when they are first used: asking
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ganbench.gan.data.data import Data, Mixture
     from ganbench.gan.data.folder import folder_content
     from ganbench.gan.data.stream import BatchStream
-    from ganbench.spec.dataset import PictureSpec, PointSpec
+    from ganbench.spec.dataset import AnyDataset
 
 __all__ = ["BatchStream", "Data", "Mixture", "folder_content", "load", "present"]
 
@@ -35,7 +35,7 @@ _LOADERS = {
 _EXPORTS = {"BatchStream": "stream", "Data": "data", "Mixture": "data", "folder_content": "folder"}
 
 
-def load(spec: PictureSpec | PointSpec, *, download: bool = False) -> Data:
+def load(spec: AnyDataset, *, download: bool = False) -> Data:
     """Read a dataset into main memory, in the form that `spec` asks for.
 
     Args:
@@ -43,8 +43,9 @@ def load(spec: PictureSpec | PointSpec, *, download: bool = False) -> Data:
 
     Raises:
         DatasetError: the dataset is absent, damaged, or cannot be fetched.
+        UserCodeError: a user's own file cannot be used.
     """
-    module, function = _LOADERS[spec.name].split(":")
+    module, function = _LOADERS.get(spec.name, "user:load_user").split(":")
     loader = getattr(importlib.import_module(f"{__name__}.{module}"), function)
     data: Data = loader(spec, download=download) if spec.name in DOWNLOADABLE else loader(spec)
     return data

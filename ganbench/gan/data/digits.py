@@ -30,16 +30,22 @@ def load_digits(spec: PictureSpec) -> Data:
     """
     grey = np.rint(grey_values() * (255 / _WHITE)).astype(np.uint8)
     pictures = torch.from_numpy(grey).view(-1, 1, _SIDE, _SIDE)
-    return Data(spec.name, fit(pictures, spec.size, spec.channels), spec.range)
+    labels = torch.from_numpy(table()[:, -1].astype(np.int64))
+    return Data(spec.name, fit(pictures, spec.size, spec.channels), spec.range, labels=labels, classes=10)
 
 
-@cache
 def grey_values() -> NDArray[np.float64]:
-    """(1797, 64), 0 to 16; kept, since the fork server reads them once for all runs.
+    """(1797, 64), 0 to 16.
 
     Raises:
         DatasetError: scikit-learn is not installed.
     """
+    return table()[:, : _SIDE * _SIDE]
+
+
+@cache
+def table() -> NDArray[np.float64]:
+    """(1797, 65): grey values and the label; kept, since the fork server reads them once for all runs."""
     found = importlib.util.find_spec("sklearn")
     if found is None or found.origin is None:
         raise DatasetError("dataset digits comes with scikit-learn, which is not here: pip install scikit-learn")
@@ -47,7 +53,7 @@ def grey_values() -> NDArray[np.float64]:
     table = Path(found.origin).parent / "datasets" / "data" / "digits.csv.gz"
     if table.is_file():
         values: NDArray[np.float64] = np.loadtxt(table, delimiter=",")
-        return values[:, : _SIDE * _SIDE]
+        return values
     return _asked_of_sklearn()
 
 
@@ -57,5 +63,5 @@ def _asked_of_sklearn() -> NDArray[np.float64]:
     from sklearn.datasets import load_digits as sklearn_digits
 
     bunch: Any = sklearn_digits()
-    values: NDArray[np.float64] = bunch.data
+    values: NDArray[np.float64] = np.column_stack([bunch.data, bunch.target])
     return values

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ganbench.errors import DatasetError
 
 if TYPE_CHECKING:
-    from ganbench.spec.dataset import PictureSpec, PointSpec
+    from ganbench.spec.dataset import AnyDataset
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ DOWNLOADABLE: dict[str, Files] = {
 """The datasets that torchvision can fetch."""
 
 
-def present(spec: PictureSpec | PointSpec) -> bool:
+def present(spec: AnyDataset) -> bool:
     """Whether the dataset's files are on this machine; they are looked for, not read.
 
-    True for what is generated or installed with ganbench. For the others: every file that torchvision wants,
-    or at least one picture in the folder. A folder that may not be read holds nothing.
+    True for what is generated, installed with ganbench, or a user's own. For the others: every file that
+    torchvision wants, or at least one picture in the folder. A folder that may not be read holds nothing.
     """
     if spec.name in DOWNLOADABLE:
         try:
@@ -64,7 +64,7 @@ def present(spec: PictureSpec | PointSpec) -> bool:
     return True
 
 
-def root_of(spec: PictureSpec | PointSpec) -> Path:
+def root_of(spec: AnyDataset) -> Path:
     """The folder of `spec.root`, with `~` expanded."""
     return Path(getattr(spec, "root", ".")).expanduser()
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -31,6 +31,7 @@ def load_folder(spec: PictureSpec) -> Data:
     Each is turned upright as its EXIF data say, laid on white where it is transparent, cropped to the square
     in its middle, resized (bilinear, antialiased when it shrinks) and converted to `spec.channels`. Of an
     animation, the first frame. Hidden files and folders are passed over, links to folders are not followed.
+    Where all pictures lie in subfolders, these are the classes, in the order of their names.
 
     Raises:
         DatasetError: the folder is missing, may not be read or holds no picture, or a picture cannot be read.
@@ -47,7 +48,16 @@ def load_folder(spec: PictureSpec) -> Data:
         picture = _read(root / name, spec.size, spec.channels)
         pixels = torch.from_numpy(np.array(picture, dtype=np.uint8))
         items[row] = pixels.view(spec.size, spec.size, spec.channels).permute(2, 0, 1)
-    return Data(spec.name, items, spec.range)
+    classes = classes_of(names)
+    labels = torch.tensor([classes.index(name.partition("/")[0]) for name in names]) if classes else None
+    return Data(spec.name, items, spec.range, labels=labels, classes=len(classes))
+
+
+def classes_of(names: Sequence[str]) -> list[str]:
+    """Names of the subfolders that hold all pictures, sorted; none where a picture lies in the folder itself."""
+    if not all("/" in name for name in names):
+        return []
+    return sorted({name.partition("/")[0] for name in names})
 
 
 def folder_content(root: str) -> str:

@@ -19,13 +19,14 @@ def load_mixture(spec: PointSpec) -> Data:
     """`spec.points` points of the mixture: the same ones in every run, whatever its seed.
 
     They are drawn in float64 and kept in float32, so that a machine's vector instructions leave no trace.
+    An item's label is its mode.
     """
     mixture = _MIXTURES[spec.name]()
     generator = torch.Generator().manual_seed(derive_seed("dataset", spec.name))
     mode = torch.randint(len(mixture.centers), (spec.points,), generator=generator, device="cpu")
     noise = torch.randn(spec.points, 2, generator=generator, dtype=torch.float64, device="cpu")
     points = mixture.centers.to(torch.float64)[mode] + mixture.std * noise
-    return Data(spec.name, points.to(torch.float32), None, mixture)
+    return Data(spec.name, points.to(torch.float32), None, mixture, mode, len(mixture.centers))
 
 
 def _ring8() -> Mixture:

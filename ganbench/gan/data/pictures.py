@@ -30,6 +30,8 @@ SILENCE_S = 30.0
 
 _CLASSES = {"cifar10": "CIFAR10", "fashion_mnist": "FashionMNIST", "kmnist": "KMNIST", "mnist": "MNIST"}
 
+_CLASS_COUNT = 10
+
 # What torchvision's classes raise for files that are absent, cut off, not what their name says, or not to be
 # had. OSError covers URLError, time-outs, refused permissions and bad gzip data.
 _FAILURES = (
@@ -66,16 +68,19 @@ def load_pictures(spec: PictureSpec, *, download: bool = False, silence_s: float
     read = _class(spec.name)
     try:
         with _download_manners(silence_s) if download else contextlib.nullcontext():
-            stored = read(str(root), train=True, download=download).data
+            stored = read(str(root), train=True, download=download)
     except _FAILURES as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()  # It holds the connection.
         raise _explain(spec.name, root, files, download, error) from error
-    return Data(spec.name, fit(_channels_first(stored), spec.size, spec.channels), spec.range)
+    pictures = fit(_channels_first(stored.data), spec.size, spec.channels)
+    labels = torch.as_tensor(stored.targets, dtype=torch.int64)
+    return Data(spec.name, pictures, spec.range, labels=labels, classes=_CLASS_COUNT)
 
 
 def _class(name: str) -> Any:
-    """Of its instances, `data` is uint8: a tensor (N, H, W), or an array (N, H, W, 3) for CIFAR10."""
+    """Of its instances, `data` is uint8: a tensor (N, H, W), or an array (N, H, W, 3) for CIFAR10; `targets` are their
+    labels, 0 to 9."""
     # torchvision takes a second to import, and a run on another dataset must not pay for it.
     from torchvision import datasets
 

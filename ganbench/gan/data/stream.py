@@ -27,12 +27,13 @@ class BatchStream:
 
     def __init__(self, data: Data, batch_size: int, generator: torch.Generator, device: torch.device) -> None:
         if not 1 <= batch_size <= data.count:
-            kind = "points" if data.value_range is None else "pictures"
+            kind = "points" if data.shape == (2,) else "items" if data.value_range is None else "pictures"
             choice = "at least 1" if batch_size < 1 else f"at most {data.count}"
             raise DatasetError(
                 f"batch_size is {batch_size}, dataset {data.name} has {data.count} {kind}; choose {choice}"
             )
         self._data = data.to(device)
+        self._take = self._data.floats if data.labels is None else self._data.labelled
         self._batch_size = batch_size
         self._generator = generator
         self._per_epoch = data.count // batch_size
@@ -50,11 +51,12 @@ class BatchStream:
         return self.epochs * (self._data.count % self._batch_size)
 
     def next(self) -> Tensor:
-        """The next batch: float32 (batch_size, *data.shape) on the device, in the data's value range."""
+        """The next batch: float32 (batch_size, *data.shape) on the device, in the data's value range; with its labels
+        where the data have some."""
         place = self._given % self._per_epoch
         if self._order is None or place == 0:
             order = torch.randperm(self._data.count, generator=self._generator, device="cpu")
             self._order = order.to(self._data.items.device)
         start = place * self._batch_size
         self._given += 1
-        return self._data.floats(self._order[start : start + self._batch_size])
+        return self._take(self._order[start : start + self._batch_size])

@@ -1,4 +1,4 @@
-"""Adversarial losses by name."""
+"""Adversarial losses by name, and those of users."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from ganbench.gan.losses.cross_entropy import (
     SaturatingCrossEntropy,
 )
 from ganbench.gan.losses.margin import Hinge, LeastSquares
+from ganbench.gan.losses.user import user_loss
 from ganbench.gan.losses.wasserstein import WassersteinGradientPenalty
+from ganbench.spec.loss import UserLossSpec
 
 LOSSES: dict[str, type[AdversarialLoss]] = {
     "bce": CrossEntropy,
@@ -20,4 +22,14 @@ LOSSES: dict[str, type[AdversarialLoss]] = {
     "wgan_gp": WassersteinGradientPenalty,
 }
 
-__all__ = ["LOSSES", "AdversarialLoss"]
+
+def make_loss(spec: str | UserLossSpec) -> AdversarialLoss:
+    """The loss of that name, or a user's own.
+
+    Raises:
+        UserCodeError: a user's file cannot be used, or what it names is no loss.
+    """
+    return LOSSES[spec]() if isinstance(spec, str) else user_loss(spec)
+
+
+__all__ = ["LOSSES", "AdversarialLoss", "make_loss"]

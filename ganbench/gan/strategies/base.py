@@ -70,7 +70,7 @@ class Strategy:
 
     def after(self, player: Player) -> None:
         """After a player's backward pass, before its step."""
-        self.pair.other(player).clear()
+        self.pair.other(player).discard()
 
     def step(self, player: Player, *, put_off: bool) -> None:  # noqa: ARG002 - one strategy puts the step off
         """Step a player and clear its gradients; `put_off`: the D updates on these fakes are still to come."""

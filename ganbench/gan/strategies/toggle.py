@@ -15,8 +15,9 @@ class Toggle(Strategy):
 
     def __init__(self, pair: Pair) -> None:
         super().__init__(pair)
-        # Only what was trainable is touched: a layer that its author froze stays frozen.
-        self._trainable = {player.name: player.trainable for player in (pair.g, pair.d)}
+        # Only what was trainable is touched: a layer that its author froze stays frozen. Nor is a layer of both
+        # networks idle in either phase.
+        self._trainable = {player.name: player.exclusive for player in (pair.g, pair.d)}
 
     def before(self, player: Player) -> None:
         self._freeze(self.pair.other(player), True)

@@ -163,18 +163,18 @@ def test_digits_are_those_of_scikit_learn() -> None:
 
 
 def test_digits_without_the_table_are_asked_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ganbench.gan.data.digits import grey_values
+    from ganbench.gan.data.digits import grey_values, table
 
     wanted = load(parse_dataset("digits")).items
     monkeypatch.setattr(Path, "is_file", lambda _self: False)
-    grey_values.cache_clear()
+    table.cache_clear()
     assert torch.equal(torch.from_numpy(grey_values() * 255 / 16).round().to(torch.uint8), wanted.flatten(1))
 
 
 def test_digits_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ganbench.gan.data.digits import grey_values
+    from ganbench.gan.data.digits import table
 
-    grey_values.cache_clear()
+    table.cache_clear()
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(DatasetError, match="pip install scikit-learn"):
         load(parse_dataset("digits"))
@@ -214,9 +214,10 @@ def test_as_many_points_as_asked_for() -> None:
 @pytest.mark.parametrize(
     ("items", "value_range", "message"),
     [
-        (torch.zeros(2, 1, 4, 4), (0.0, 1.0), "must be uint8"),
+        (torch.zeros(2, 1, 4, 4, dtype=torch.float64), (0.0, 1.0), "must be uint8"),
         (torch.zeros(2, 4, 4, dtype=torch.uint8), (0.0, 1.0), "must be uint8"),
-        (torch.zeros(2, 3), None, "must be float32"),
+        (torch.zeros(2, 3, dtype=torch.int64), None, "must be float32"),
+        (torch.zeros(2, 1, 4, 4), None, "and no pictures"),
         (torch.zeros(2, 1, 4, 4, dtype=torch.uint8), None, "without a value range"),
         (torch.zeros(0, 2), None, "has no items"),
     ],

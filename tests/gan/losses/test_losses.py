@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ganbench.gan.losses import LOSSES
-from ganbench.spec.training import LOSSES as NAMES
+from ganbench.spec.loss import LOSSES as NAMES
 
 SHAPES = [(7,), (7, 1), (7, 1, 1, 1), (7, 1, 5, 5)]
 
