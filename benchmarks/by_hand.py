@@ -15,26 +15,27 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 Log = Callable[[dict[str, float], int], None]
-LATENT, HIDDEN, BATCH = 64, 256, 64
+LATENT, BATCH = 64, 64
 
 
-def networks() -> tuple[nn.Module, nn.Module]:
-    """The pair of `experiments/cost.yaml`: (N, 64) to (N, 1, 28, 28), and that to (N, 1)."""
+def networks(hidden: int, size: int) -> tuple[nn.Module, nn.Module]:
+    """(N, 64) to (N, 1, size, size), and that to (N, 1): as the shipped `mlp`."""
+    pixels = size * size
     generator = nn.Sequential(
-        nn.Linear(LATENT, HIDDEN), nn.LeakyReLU(0.2), nn.Linear(HIDDEN, HIDDEN), nn.LeakyReLU(0.2),
-        nn.Linear(HIDDEN, 784), nn.Tanh(), nn.Unflatten(1, (1, 28, 28)),
+        nn.Linear(LATENT, hidden), nn.LeakyReLU(0.2), nn.Linear(hidden, hidden), nn.LeakyReLU(0.2),
+        nn.Linear(hidden, pixels), nn.Tanh(), nn.Unflatten(1, (1, size, size)),
     )  # fmt: skip
     discriminator = nn.Sequential(
-        nn.Flatten(), nn.Linear(784, HIDDEN), nn.LeakyReLU(0.2), nn.Linear(HIDDEN, HIDDEN), nn.LeakyReLU(0.2),
-        nn.Linear(HIDDEN, 1),
+        nn.Flatten(), nn.Linear(pixels, hidden), nn.LeakyReLU(0.2), nn.Linear(hidden, hidden), nn.LeakyReLU(0.2),
+        nn.Linear(hidden, 1),
     )  # fmt: skip
     return generator, discriminator
 
 
-def pictures() -> Tensor:
-    """(1797, 1, 28, 28), -1 to 1."""
+def pictures(size: int) -> Tensor:
+    """(1797, 1, size, size), -1 to 1."""
     small = torch.tensor(load_digits().images, dtype=torch.float32).unsqueeze(1) / 8 - 1
-    return F.interpolate(small, size=(28, 28), mode="bilinear")
+    return small if size == 8 else F.interpolate(small, size=(size, size), mode="bilinear")
 
 
 def bce(scores: Tensor, real: bool) -> Tensor:
@@ -42,11 +43,13 @@ def bce(scores: Tensor, real: bool) -> Tensor:
     return F.binary_cross_entropy_with_logits(scores, torch.full_like(scores, float(real)))
 
 
-def train(ratio: tuple[int, int], strategy: str, seed: int, rounds: int, log: Log) -> None:
+def train(
+    ratio: tuple[int, int], strategy: str, seed: int, rounds: int, log: Log, hidden: int = 256, size: int = 28
+) -> None:
     """Train, logging after every round. `strategy`: `detach` or `inputs`."""
     torch.manual_seed(seed)
-    data = pictures()
-    g, d = networks()
+    data = pictures(size)
+    g, d = networks(hidden, size)
     opt_g = torch.optim.Adam(g.parameters(), lr=2e-4, betas=(0.5, 0.999))
     opt_d = torch.optim.Adam(d.parameters(), lr=2e-4, betas=(0.5, 0.999))
     own_g, own_d = (list(network.parameters()) if strategy == "inputs" else None for network in (g, d))
@@ -80,6 +83,8 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--strategy", default="detach", choices=["detach", "inputs"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--hidden", type=int, default=256)
+    parser.add_argument("--size", type=int, default=28)
     options = parser.parse_args(given)
     import mlflow
 
@@ -89,7 +94,15 @@ def main(given: Sequence[str] | None = None) -> None:
     mlflow.set_experiment("by hand")
     with mlflow.start_run(run_name=f"{options.ratio} {options.strategy} {options.seed}"):
         mlflow.log_params(vars(options))
-        train((g, d), options.strategy, options.seed, options.rounds, lambda row, n: mlflow.log_metrics(row, step=n))
+        train(
+            (g, d),
+            options.strategy,
+            options.seed,
+            options.rounds,
+            lambda row, n: mlflow.log_metrics(row, step=n),
+            options.hidden,
+            options.size,
+        )
 
 
 if __name__ == "__main__":
