@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from ganbench.errors import UserCodeError
-from ganbench.spec.place import Foreign
+from ganbench.spec.place import Foreign, role_of
 
 F = TypeVar("F", bound=Foreign)
 
 
-def with_sources(spec: F, beside: Path, field: str) -> F:
+def with_sources(spec: F, beside: Path, part: str) -> F:
     """The spec with its files by absolute path and with what they hold. Relative ones are sought from the working
     directory, then in the folder `beside` the experiment file.
 
@@ -22,15 +22,16 @@ def with_sources(spec: F, beside: Path, field: str) -> F:
         UserCodeError: there is no such file.
     """
     places, files = {}, []
-    for role, place in spec.places().items():
+    for field, place in spec.places().items():
         where, colon, name = place.rpartition(":")
-        places[role] = place
+        places[field] = place
         if where.endswith(".py"):
             found = next((path for path in (Path(where).expanduser(), beside / where) if path.is_file()), None)
             if found is None:
-                shown = field if role in ("place", "name") else role
-                raise UserCodeError(f"{shown}: no file '{where}' here or beside the experiment in '{beside}'")
-            places[role] = f"{found.resolve()}{colon}{name}"
+                raise UserCodeError(
+                    f"{role_of(part, field)}: no file '{where}' here or beside the experiment in '{beside}'"
+                )
+            places[field] = f"{found.resolve()}{colon}{name}"
             files.append(found.resolve())
     return spec.settled(places, hashes_of(files))
 

@@ -13,6 +13,7 @@ from ganbench.execute.judging import evaluator_for
 from ganbench.record.loading import Loaded
 from ganbench.spec.dataset import AnyDataset, PictureSpec, UserDatasetSpec
 from ganbench.spec.model import UserModelSpec
+from ganbench.spec.place import role_of
 from ganbench.spec.run import RunSpec
 
 if TYPE_CHECKING:
@@ -165,11 +166,11 @@ def _of_files(spec: RunSpec) -> list[str]:
     from ganbench.gan.foreign.names import loading
 
     lines = []
-    for field, part in spec.foreign().items():
+    for name, part in spec.foreign().items():
         argv: tuple[str, ...] = getattr(part, "argv", ())
-        for role, place in part.places().items():
-            lines += _of_loading(loading(place, f"{field}.{role}", argv))
-    return lines
+        for field, place in part.places().items():
+            lines += _of_loading(loading(place, role_of(name, field), argv))
+    return list(dict.fromkeys(lines))
 
 
 def _of_loading(loaded: Loaded) -> list[str]:

@@ -18,6 +18,7 @@ from ganbench.errors import UsageError, classify
 from ganbench.execute.memory import memory_of
 from ganbench.record.memory import LiveMemory
 from ganbench.spec.dataset import AnyDataset, PointSpec, UserDatasetSpec
+from ganbench.spec.place import role_of
 from ganbench.spec.run import RunSpec
 from ganbench.spec.value import canonical_json
 
@@ -61,8 +62,10 @@ def forecast(spec: RunSpec) -> Forecast:
         return Forecast(None, "fp16's gradient scaler decides by the gradients' values, which a forecast has not")
     device = torch.device("cpu")
     form = _form(spec.dataset)
-    # The session seeds the global random state: it is put back.
-    with torch.random.fork_rng(devices=[]), FakeTensorMode(), FakeCpu():
+    _load_files(spec)
+    # Tensors that a user's file made are real ones, and may be used. The session seeds the global random state: it
+    # is put back.
+    with torch.random.fork_rng(devices=[]), FakeTensorMode(allow_non_fake_inputs=bool(spec.foreign())), FakeCpu():
         try:
             session = Session(spec, form.stand_in(spec.dataset.name), device)
             # Not watched: here optimizers make their state, and a strategy that raises does so as in the real run.
@@ -75,6 +78,15 @@ def forecast(spec: RunSpec) -> Forecast:
             name, text = type(error).__name__, str(error)
             first_line = (text.splitlines() or [""])[0]
             return Forecast(None, f"raises {classify(name, text)}: {name}: {first_line}")
+
+
+def _load_files(spec: RunSpec) -> None:
+    """A user's files are loaded for real: what they make while they are loaded must not be fake, here or later."""
+    from ganbench.gan.foreign.names import named
+
+    for name, part in spec.foreign().items():
+        for field, place in part.places().items():
+            named(place, role_of(name, field), getattr(part, "argv", ()))
 
 
 @contextmanager

@@ -62,8 +62,8 @@ class UserModelSpec(Foreign):
 
     PLACES: ClassVar[tuple[str, ...]] = ("generator", "discriminator", "factory", "init")
 
-    generator: str | None = None
-    discriminator: str | None = None
+    generator: Place | None = None
+    discriminator: Place | None = None
     generator_args: Arguments = Field(default_factory=dict)
     discriminator_args: Arguments = Field(default_factory=dict)
     factory: Place | None = None

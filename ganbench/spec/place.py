@@ -21,6 +21,13 @@ def short_place(place: str) -> str:
     return f"{where.rpartition('/')[2]}{colon}{name}"
 
 
+def role_of(part: str, field: str) -> str:
+    """What a place is called in messages: `generator`, `init`, `dataset`, `loss.generator`, `optimizer`."""
+    if field in ("place", "name"):
+        return part
+    return field if part == "model" else f"{part}.{field}"
+
+
 def _place(text: str) -> str:
     where, _, name = text.rpartition(":")
     if not where or not name:

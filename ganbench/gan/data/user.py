@@ -92,7 +92,8 @@ def _read(made: Any, spec: UserDatasetSpec) -> tuple[Tensor, Tensor | None]:
     if isinstance(made, tuple | list) and 1 <= len(made) <= 2 and _is_table(made[0]):
         labels = _labels(made[1]) if len(made) == 2 and len(made[1]) == len(made[0]) else None
         return torch.as_tensor(made[0]).detach().cpu(), labels
-    if isinstance(made, IterableDataset) or not (hasattr(made, "__getitem__") and hasattr(made, "__len__")):
+    indexed = hasattr(made, "__getitem__") and hasattr(made, "__len__")
+    if not indexed or isinstance(made, IterableDataset | str | bytes | Mapping):
         kind = type(made).__name__
         raise UserCodeError(
             f"dataset: '{spec.place}' gives a {kind}; needed is a torch Dataset with a length, a tensor (N, …), "
