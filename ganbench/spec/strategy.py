@@ -20,6 +20,7 @@ class Verdict(StrEnum):
     OTHER_ESTIMATOR = "other estimator"
     CONTAMINATED = "contaminated"
     STALE = "stale"
+    NOT_TRAINED = "not trained"
     TO_BE_JUDGED = "runs, to be judged by its gradients"
     RAISES = "raises"
 

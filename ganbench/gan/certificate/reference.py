@@ -1,0 +1,168 @@
+"""The declared gradient of an update, worked out anew: other networks of the same make, set to the weights of that
+moment, on the declared inputs, with the random numbers and buffers that the watched forward pass met.
+
+No strategy and no backward call of the training is used: losses are composed here, gradients come from
+`torch.autograd.grad`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor, nn
+
+from ganbench.gan.certificate.observe import Batch, Forward, State, Update
+from ganbench.gan.losses import make_loss
+from ganbench.gan.models import build, outputs
+from ganbench.gan.session import AUTOCAST
+from ganbench.gan.streams import stream
+from ganbench.spec.run import RunSpec
+
+
+class CannotRepeat(Exception):
+    """The networks do not give the same output again for the same weights, buffers, inputs and random state."""
+
+
+class Reference:
+    """Both networks and the loss of a spec, in `dtype` (float64, or None for the networks' own).
+
+    `slack`: by how much, relative to its largest element, a repeated output may differ from the watched one.
+    """
+
+    def __init__(
+        self, spec: RunSpec, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype | None, slack: float
+    ) -> None:
+        self.spec, self.device, self.dtype, self._slack = spec, device, dtype, slack
+        self.loss = make_loss(spec.loss)
+        g, d = build(spec, shape, on_probabilities=self.loss.on_probabilities)
+        modules = nn.ModuleDict({"g": g, "d": d}).to(device=device, dtype=dtype).train()
+        self._modules = {name: modules[name] for name in ("g", "d")}
+        self._outputs = dict(zip("gd", outputs(spec), strict=True))
+        self._autocast = None if dtype is not None else AUTOCAST[spec.precision]
+        self._mixing = stream(spec.seed, "penalty")
+
+    def mix(self, count: int) -> Tensor:
+        """The penalty's next mixing weights (N,), from a stream of its own like the training's."""
+        mix = torch.rand(count, generator=self._mixing)
+        return self._typed(mix.to(self.device))
+
+    def generator_gradient(self, update: Update, seen: Sequence[Forward]) -> list[Tensor]:
+        """The gradient of the generator's loss on the update's latents."""
+        self._set(update)
+        made_by = latest(seen, "g", update.latents)
+        fakes = self._run("g", update.latents, made_by, update)
+        scored_by = None if made_by is None else latest(seen, "d", (self._as_fakes(made_by.output),))
+        scores = self._run("d", (fakes, *update.latents[1:]), scored_by, update)
+        return self._gradient(self.loss.generator(scores), "g")
+
+    def discriminator_gradient(
+        self, update: Update, fakes: Batch, real: Batch, mix: Tensor | None, seen: Sequence[Forward]
+    ) -> list[Tensor]:
+        """The gradient of the discriminator's loss on a real batch and on fakes, as values."""
+        self._set(update)
+        scores = [self._run("d", batch, latest(seen, "d", batch), update) for batch in (real, fakes)]
+        loss, _, _ = self.loss.discriminator(scores[0], scores[1])
+        if mix is not None:
+
+            def critic(between: Tensor) -> Tensor:
+                batch = (between, *real[1:])
+                return self._run("d", batch, latest(seen, "d", batch, exact=False), update)
+
+            loss = loss + self.loss.penalty(critic, self._typed(real[0]), self._typed(fakes[0]), mix)
+        return self._gradient(loss, "d")
+
+    def fakes(self, latents: Batch, weights: State, update: Update, seen: Sequence[Forward]) -> Batch:
+        """The values that G with these weights makes of latents: those watched, else made here."""
+        for one in reversed(seen):
+            if one.role == "g" and one.weights is weights and _equal(one.given, latents):
+                return (self._as_fakes(one.output), *latents[1:])
+        self._load("g", weights)
+        with torch.no_grad():
+            made = self._run("g", latents, None, update)
+        return (made, *latents[1:])
+
+    def _as_fakes(self, output: Tensor) -> Tensor:
+        return output.float() if AUTOCAST[self.spec.precision] is not None else output
+
+    def _set(self, update: Update) -> None:
+        for role in ("g", "d"):
+            self._load(role, update.weights[role])
+
+    @torch.no_grad()
+    def _load(self, role: str, weights: State) -> None:
+        for name, parameter in self._modules[role].named_parameters():
+            if isinstance(parameter, nn.UninitializedParameter):
+                parameter.materialize(weights[name].shape)
+            parameter.copy_(weights[name])
+
+    def _run(self, role: str, batch: Batch, watched: Forward | None, update: Update) -> Tensor:
+        """One forward pass with the buffers and random state of a watched one; held against it where the weights are
+        those that it had."""
+        module = self._modules[role]
+        _replace_buffers(module, update.buffers[role] if watched is None else watched.buffers, self.dtype)
+        if watched is not None:
+            watched.random.restore(self.device)
+        with self._cast():
+            made = module(*(self._typed(one) for one in batch))
+        pick = self._outputs[role]
+        output: Tensor = made if pick is None else pick(made)
+        if watched is not None and watched.weights is update.weights[role]:
+            self._hold(role, output, watched)
+        return self._as_fakes(output) if self._autocast is not None else output
+
+    def _hold(self, role: str, output: Tensor, watched: Forward) -> None:
+        there = watched.output.double()
+        if output.shape != there.shape:
+            raise CannotRepeat(f"the {ROLES[role]}'s output has another shape when it is called again")
+        apart = float((output.detach().double() - there).abs().max()) if there.numel() else 0.0
+        if not apart <= self._slack * max(float(there.abs().max()), 1e-12):
+            raise CannotRepeat(
+                f"the {ROLES[role]} called again with the same weights, buffers, inputs and random numbers gives an "
+                f"output that differs by {apart:.2g}"
+            )
+
+    def _gradient(self, loss: Tensor, role: str) -> list[Tensor]:
+        trainable = [p for p in self._modules[role].parameters() if p.requires_grad]
+        return list(torch.autograd.grad(loss, trainable, allow_unused=True, materialize_grads=True))
+
+    def _typed(self, tensor: Tensor) -> Tensor:
+        return tensor.to(self.dtype) if self.dtype is not None and tensor.is_floating_point() else tensor
+
+    def _cast(self) -> AbstractContextManager[object]:
+        return nullcontext() if self._autocast is None else torch.autocast(self.device.type, self._autocast)
+
+
+ROLES = {"g": "generator", "d": "discriminator"}
+
+
+def latest(seen: Sequence[Forward], role: str, batch: Batch, *, exact: bool = True) -> Forward | None:
+    """The last watched forward pass of a network on these inputs."""
+    for one in reversed(seen):
+        if one.role == role and (_equal if exact else _close)(one.given[: len(batch)], batch):
+            return one
+    return None
+
+
+def _equal(one: Batch, other: Batch) -> bool:
+    return all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(one, other, strict=False))
+
+
+def _close(one: Batch, other: Batch) -> bool:
+    return all(
+        a.shape == b.shape and torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-5)
+        for a, b in zip(one, other, strict=False)
+    )
+
+
+def _replace_buffers(module: nn.Module, buffers: State, dtype: torch.dtype | None) -> None:
+    # By other tensors, not in place: a forward pass before this one may have saved them for its backward.
+    for name, part in module.named_modules():
+        for key, there in part._buffers.items():
+            if there is None:
+                continue
+            value = buffers.get(f"{name}.{key}" if name else key)
+            if value is not None:
+                typed = value.to(dtype) if dtype is not None and value.is_floating_point() else value
+                part._buffers[key] = typed.clone()
