@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import torch
 from torch import Tensor, nn
 
@@ -72,3 +74,79 @@ class Failing(Discriminator):
         if self.raises:
             raise RuntimeError(f"call {now}")
         return super().forward(pictures) * float("nan")
+
+
+class OneLayer(nn.Module):
+    """A generator of one weighted layer, fed by latents alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 16)
+
+    def forward(self, latents: Tensor) -> Tensor:
+        pictures: Tensor = self.layer(latents)
+        return pictures.view(-1, 1, 4, 4)
+
+
+class WeightNormed(nn.Module):
+    """A discriminator with weight norm, of the old or the new kind."""
+
+    def __init__(self, old: bool) -> None:
+        super().__init__()
+        norm = nn.utils.weight_norm if old else nn.utils.parametrizations.weight_norm
+        self.layers = nn.Sequential(norm(nn.Linear(16, 8)), nn.LeakyReLU(0.2), norm(nn.Linear(8, 1)))
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        scores: Tensor = self.layers(pictures.flatten(1))
+        return scores
+
+
+class Noisy(Generator):
+    """Draws from the global random state inside, in its own type."""
+
+    def forward(self, latents: Tensor) -> Tensor:
+        return super().forward(latents + 0.1 * torch.randn_like(latents))
+
+
+class Noisier(Discriminator):
+    """Instance noise on whatever it is shown."""
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        return super().forward(pictures + 0.1 * torch.randn_like(pictures))
+
+
+class Averaging(Discriminator):
+    """Takes the running mean of what it has seen off its input."""
+
+    mean: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(1, 4, 4))
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        with torch.no_grad():
+            self.mean.lerp_(pictures.mean(0), 0.1)
+        return super().forward(pictures - self.mean)
+
+
+class EditsItsInput(Discriminator):
+    """Its first layer works in place, and edits the batch that it is shown."""
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        return super().forward(nn.functional.leaky_relu_(pictures.flatten(1), 0.5))
+
+
+class Capricious(Discriminator):
+    """Draws from Python's random numbers, which nobody seeds."""
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        return super().forward(pictures) * (1 + random.random())
+
+
+def sharing() -> tuple[nn.Module, nn.Module]:
+    """Both networks with one layer in common: 16 numbers to 16."""
+    common = nn.Linear(16, 16)
+    generator = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), common, nn.Unflatten(1, (1, 4, 4)))
+    discriminator = nn.Sequential(nn.Flatten(), common, nn.LeakyReLU(0.2), nn.Linear(16, 1))
+    return generator, discriminator

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ganbench.gan.certificate.observe import Batch, Forward, Step, Update
-from ganbench.gan.certificate.reference import ROLES, CannotRepeat, Reference, latest
+from ganbench.gan.certificate.reference import ROLES, CannotRepeat, Reference, made_by, scored_by
 from ganbench.gan.session import Session
 
 # Whose fakes the D updates are declared to see: the last G update's; the same latents through G as it is now; own ones.
@@ -79,7 +79,7 @@ class Comparison:
             return Finding(update.player, share, "leftover", text)
         if update.player == "d" and (other := self._other_inputs(step, fakes, mix, got, seen, tolerance)):
             return Finding("d", share, *other)
-        if _outdated(update, fakes, seen):
+        if self._outdated(update, fakes, seen):
             text = f"the {role}'s gradient went through weights that were changed after its forward pass"
             return Finding(update.player, share, "stale", text)
         text = f"the {role}'s gradient differs from the declared one by {share:.3g} of its length"
@@ -111,17 +111,18 @@ class Comparison:
             return "real batch edited", "D was shown a real batch that an earlier pass had edited in place"
         return "other fakes", "D was shown other fakes than the declared ones"
 
-
-def _outdated(update: Update, fakes: Batch, seen: Sequence[Forward]) -> bool:
-    """Whether a pass that this update's loss came from happened at other weights than those of its moment."""
-    if update.player == "d":
-        scored = latest(seen, "d", fakes)
-        return scored is not None and scored.weights is not update.weights["d"]
-    made = latest(seen, "g", update.latents)
-    if made is None:
-        return False
-    scored = latest(seen, "d", (made.output.float(),)) or latest(seen, "d", (made.output,))
-    return made.weights is not update.weights["g"] or (scored is not None and scored.weights is not update.weights["d"])
+    def _outdated(self, update: Update, fakes: Batch, seen: Sequence[Forward]) -> bool:
+        """Whether a pass that this update's loss came from happened at other weights than those of its moment."""
+        made = None
+        shown = fakes
+        if update.player == "g":
+            made = made_by(seen, update)
+            if made is None:
+                return False
+            shown = (self._reference.as_fakes(made.output), *update.latents[1:])
+        scored = scored_by(seen, update, shown)
+        passes = [one for one in (made, scored) if one is not None]
+        return any(one.weights is not update.weights[one.role] for one in passes)
 
 
 def _flat(gradients: Sequence[Tensor | None], like: Sequence[Tensor] | None = None) -> Tensor:

@@ -51,10 +51,10 @@ class Reference:
     def generator_gradient(self, update: Update, seen: Sequence[Forward]) -> list[Tensor]:
         """The gradient of the generator's loss on the update's latents."""
         self._set(update)
-        made_by = latest(seen, "g", update.latents)
-        fakes = self._run("g", update.latents, made_by, update)
-        scored_by = None if made_by is None else latest(seen, "d", (self._as_fakes(made_by.output),))
-        scores = self._run("d", (fakes, *update.latents[1:]), scored_by, update)
+        made = made_by(seen, update)
+        fakes = self._run("g", update.latents, made, update)
+        shown = (self.as_fakes(made.output) if made is not None else fakes.detach(), *update.latents[1:])
+        scores = self._run("d", (fakes, *update.latents[1:]), scored_by(seen, update, shown), update)
         return self._gradient(self.loss.generator(scores), "g")
 
     def discriminator_gradient(
@@ -62,13 +62,13 @@ class Reference:
     ) -> list[Tensor]:
         """The gradient of the discriminator's loss on a real batch and on fakes, as values."""
         self._set(update)
-        scores = [self._run("d", batch, latest(seen, "d", batch), update) for batch in (real, fakes)]
+        scores = [self._run("d", batch, scored_by(seen, update, batch), update) for batch in (real, fakes)]
         loss, _, _ = self.loss.discriminator(scores[0], scores[1])
         if mix is not None:
 
             def critic(between: Tensor) -> Tensor:
                 batch = (between, *real[1:])
-                return self._run("d", batch, latest(seen, "d", batch, exact=False), update)
+                return self._run("d", batch, scored_by(seen, update, batch, exact=False), update)
 
             loss = loss + self.loss.penalty(critic, self._typed(real[0]), self._typed(fakes[0]), mix)
         return self._gradient(loss, "d")
@@ -77,13 +77,14 @@ class Reference:
         """The values that G with these weights makes of latents: those watched, else made here."""
         for one in reversed(seen):
             if one.role == "g" and one.weights is weights and _equal(one.given, latents):
-                return (self._as_fakes(one.output), *latents[1:])
+                return (self.as_fakes(one.output), *latents[1:])
         self._load("g", weights)
         with torch.no_grad():
             made = self._run("g", latents, None, update)
         return (made, *latents[1:])
 
-    def _as_fakes(self, output: Tensor) -> Tensor:
+    def as_fakes(self, output: Tensor) -> Tensor:
+        """A generator's output as D is shown it."""
         return output.float() if AUTOCAST[self.spec.precision] is not None else output
 
     def _set(self, update: Update) -> None:
@@ -110,12 +111,14 @@ class Reference:
         output: Tensor = made if pick is None else pick(made)
         if watched is not None and watched.weights is update.weights[role]:
             self._hold(role, output, watched)
-        return self._as_fakes(output) if self._autocast is not None else output
+        return self.as_fakes(output) if self._autocast is not None else output
 
     def _hold(self, role: str, output: Tensor, watched: Forward) -> None:
         there = watched.output.double()
         if output.shape != there.shape:
             raise CannotRepeat(f"the {ROLES[role]}'s output has another shape when it is called again")
+        if not bool(torch.isfinite(there).all()):
+            raise CannotRepeat(f"the {ROLES[role]}'s output is not finite")
         apart = float((output.detach().double() - there).abs().max()) if there.numel() else 0.0
         if not apart <= self._slack * max(float(there.abs().max()), 1e-12):
             raise CannotRepeat(
@@ -137,12 +140,19 @@ class Reference:
 ROLES = {"g": "generator", "d": "discriminator"}
 
 
-def latest(seen: Sequence[Forward], role: str, batch: Batch, *, exact: bool = True) -> Forward | None:
-    """The last watched forward pass of a network on these inputs."""
-    for one in reversed(seen):
-        if one.role == role and (_equal if exact else _close)(one.given[: len(batch)], batch):
-            return one
-    return None
+def made_by(seen: Sequence[Forward], update: Update) -> Forward | None:
+    """The generator's pass on an update's latents, as it was before the update was asked for."""
+    passes = [one for one in seen[: update.since] if one.role == "g" and _equal(one.given, update.latents)]
+    return passes[-1] if passes else None
+
+
+def scored_by(seen: Sequence[Forward], update: Update, batch: Batch, *, exact: bool = True) -> Forward | None:
+    """The discriminator's pass on these inputs: the update's own one, the first since it was asked for, else the last
+    before."""
+    same = _equal if exact else _close
+    passes = [n for n, one in enumerate(seen) if one.role == "d" and same(one.given[: len(batch)], batch)]
+    own = [n for n in passes if n >= update.since]
+    return seen[own[0]] if own else seen[passes[-1]] if passes else None
 
 
 def _equal(one: Batch, other: Batch) -> bool:
