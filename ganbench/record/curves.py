@@ -66,7 +66,8 @@ class Thinner:
     def take(self, row: Mapping[str, float], progress: float) -> list[tuple[str, int, float]]:
         """The points (key, step, value) of this row that are kept; `progress` is 0 at the start, 1 at the budget."""
         step = int(row["step"])
-        tick = min(self._ticks - 1, int(progress * self._ticks))
+        # A whole tick must not be lost to rounding, such as 7/315 × 45.
+        tick = min(self._ticks - 1, int(progress * self._ticks + 1e-9))
         points = []
         for key, value in row.items():
             if "/" not in key or not math.isfinite(value):
