@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ganbench.gan.foreign.links import Link, links, reached, root
+
 # Methods that change what they are called on, also where their result is used: `last = sizes.pop()`.
 _CHANGING = frozenset(
     ("append", "extend", "insert", "add", "update", "setdefault", "pop", "popitem", "remove", "clear")
@@ -26,10 +28,10 @@ class Names:
 
     `binds`: bound. `reads`: read while it runs. `later`: read in bodies that run when they are called, mapped to
     whether they are surely called (functions, constructors and `forward`; not a class's other methods). `changes`:
-    what they stand for may be changed (`x[0] = 1`, `x.append(1)`, `x += 1`, `del x`). `parts_of`: name bound here →
-    the name of which it is a piece (`group = parser.add_argument_group()`): who changes it changes that. `given`:
-    calls made for their effect, as (what is called, names handed to it). `anything`: any name may be bound here.
-    `trains`: it calls `backward`, `step` or `zero_grad` itself; `body_trains`: a function that it defines does.
+    what they stand for may be changed (`x[0] = 1`, `x.append(1)`, `x += 1`, `del x`); `body_changes`: by a function
+    that it defines. `links`: names that share an object from here on. `given`: calls, as (what is called, names
+    handed to it), marked with `=` where the result is used. `anything`: any name may be bound here. `trains`: it
+    calls `backward`, `step` or `zero_grad` itself; `body_trains`: a function that it defines does.
     """
 
     binds: set[str] = field(default_factory=set)
@@ -37,7 +39,7 @@ class Names:
     later: dict[str, bool] = field(default_factory=dict)
     changes: set[str] = field(default_factory=set)
     body_changes: set[str] = field(default_factory=set)
-    parts_of: dict[str, str] = field(default_factory=dict)
+    links: set[Link] = field(default_factory=set)
     given: list[tuple[str, tuple[str | None, ...]]] = field(default_factory=list)
     anything: bool = False
     trains: bool = False
@@ -50,15 +52,6 @@ def names_of(nodes: list[ast.AST], *, effect: bool = True) -> Names:
     for node in nodes:
         reader.visit(node)
     return reader.names
-
-
-def root(node: ast.AST) -> str | None:
-    """`opt` of `opt.sizes[0].pop()`; None where it starts with anything else than a name, as in `super().x`."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            return None
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def dotted(node: ast.AST) -> str:
@@ -128,28 +121,24 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node.target, ast.Name):
             self.names.reads.add(node.target.id)
             self.names.changes.add(node.target.id)
+        self.names.links |= set(links(node.target, node.value))  # `all += [one]`
+        self.generic_visit(node)
+
+    def visit_For(self, node: ast.For) -> None:
+        self.names.links |= set(links(node.target, node.iter))
         self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is None:  # `x: int` binds nothing
             self.visit(node.annotation)
         else:
-            self._piece([node.target], node.value)
+            self.names.links |= set(links(node.target, node.value))
             self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        self._piece(node.targets, node.value)
+        for target in node.targets:
+            self.names.links |= set(links(target, node.value))
         self.generic_visit(node)
-
-    def _piece(self, targets: list[ast.expr], value: ast.expr) -> None:
-        whole = isinstance(value, ast.Name | ast.Attribute | ast.Subscript) or (
-            isinstance(value, ast.Call)
-            and isinstance(value.func, ast.Attribute)
-            and (value.func.attr.startswith("add_") or value.func.attr in {"setdefault", "get"})
-        )
-        for target in targets:
-            if whole and isinstance(target, ast.Name) and (name := root(value)) and name != target.id:
-                self.names.parts_of[target.id] = name
 
     def visit_Expr(self, node: ast.Expr) -> None:
         value = node.value.value if isinstance(node.value, ast.Await) else node.value
@@ -201,7 +190,8 @@ class _Reader(ast.NodeVisitor):
         local = (inside.binds | {a.arg for a in parameters if a}) - declared - set(_declared(body, ast.Nonlocal))
         self._later(dict.fromkeys(inside.reads, sure), local)
         self._later({name: sure and surely for name, surely in inside.later.items()}, local)
-        self.names.body_changes |= ((inside.changes | inside.body_changes) - local) | (inside.binds & declared)
+        changed = reached(inside.changes | inside.body_changes, inside.links)
+        self.names.body_changes |= (changed - local) | (inside.binds & declared)
         self.names.body_trains |= inside.trains or inside.body_trains
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
@@ -221,6 +211,7 @@ class _Reader(ast.NodeVisitor):
             if not isinstance(statement, ast.FunctionDef) or statement.name in _ALWAYS_CALLED:
                 self.names.body_changes |= found.body_changes
             self.names.given += found.given
+            self.names.links |= found.links
             self._later(found.later, set())
             bound |= found.binds
 

@@ -4,6 +4,7 @@ set one of the process's global switches."""
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Collection
 
@@ -38,6 +39,9 @@ class Origins:
                 self._full[name] = full if alias.asname or source else name
                 if relative or full.split(".")[0] in neighbours:
                     self._neighbours.add(name)
+        # A name that nothing here binds may come from there.
+        self._star = "*" in self._neighbours
+        self._bound = bound_otherwise | set(self._full) | set(dir(builtins))
         for name in bound_otherwise:
             self._full.pop(name, None)
 
@@ -47,7 +51,8 @@ class Origins:
 
     def neighbour(self, called: str) -> bool:
         """Whether this dotted name leads into a neighbouring file."""
-        return called.split(".")[0] in self._neighbours
+        first = called.split(".")[0]
+        return first in self._neighbours or (self._star and first not in self._bound)
 
     def full(self, written: str) -> str:
         """The dotted name with its first part replaced by what was imported under it."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ganbench.gan.foreign.blocks import Names, names_of
+from ganbench.gan.foreign.links import links
 
 Compound = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match)
 Loop = (ast.For, ast.AsyncFor, ast.While)
@@ -101,6 +102,8 @@ def _add(parts: Parts, statement: ast.stmt, top: int, above: tuple[Part, ...]) -
         _under(part)
         return
     part = Part(statement, top, above, names_of(list(_head(statement)), effect=False))
+    if isinstance(statement, ast.For):
+        part.names.links |= set(links(statement.target, statement.iter))
     parts.all.append(part)
     _under(part)
     for suite in _suites(statement):

@@ -82,11 +82,13 @@ def load(where: str, name: str, role: str, argv: Sequence[str] = ()) -> tuple[Mo
     held = _HELD.get(key)
     if held is not None and held.source != source:
         held = None
-    if held is not None and (held.record.whole or name in held.wanted):
-        return held.module, held.record
     whole = is_plain(parts.tree)
+    if held is not None and name in held.wanted:
+        return held.module, held.record
     wanted = frozenset({name}) | (held.wanted if held else frozenset())
-    needed = {part.number for part in parts.all} if whole else _needed(file, parts, wanted)
+    needed = _needed(file, parts, wanted)  # for a whole module too: it tells what can never be bound
+    if whole:
+        needed = {part.number for part in parts.all}
     if held is not None and not _may_follow(parts, needed - held.run, held.run):
         held = None
     module = held.module if held else _module(file, parts.tree)

@@ -28,6 +28,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from ganbench.gan.foreign.blocks import dotted, names_of
+from ganbench.gan.foreign.links import reached
 from ganbench.gan.foreign.origins import Origins
 from ganbench.gan.foreign.parts import Part, Parts
 
@@ -60,6 +61,9 @@ class Slice:
         for part in parts.all:
             for name in part.names.binds:
                 self._binders.setdefault(name, []).append(part)
+        self._links = {
+            (one, other) for part in parts.all for one, other in part.names.links if self._own(one) and self._own(other)
+        }
         for part in parts.all:
             for name in self._changes(part):
                 self._changers.setdefault(name, []).append(part)
@@ -108,9 +112,9 @@ class Slice:
         for part in within:
             self._keep(part, sure)
         if not earlier and not within:
-            if before < self.first_use:
-                return  # not bound yet: the script itself would fail here
             after = [part for part in usable if part.top >= before]
+            if after and before < self.first_use:
+                return  # not bound yet: the script itself would fail here
             if after:
                 before, since = after[0].top + 1, after[0].number
                 for part in after:
@@ -170,23 +174,16 @@ class Slice:
         """Names whose objects this part may change."""
         if self._origins.switch(part):
             return set()  # rule 6: wanted by nobody
-        found = {name for name in part.names.changes if self._origins.own(name) or _assigns_into(part, name)}
+        found = {name for name in part.names.changes if self._own(name) or _assigns_into(part, name)}
         for called, given in part.names.given:
             found |= self._changed_by_call(called, given)
         for name in part.names.reads:
             for function in self._functions(name, frozenset()):
                 found |= function.names.body_changes
-        for name in list(found):
-            while (whole := self._piece_of(name)) and whole not in found:
-                found.add(whole)
-                name = whole
-        return found
+        return reached(found, self._links)
 
-    def _piece_of(self, name: str) -> str | None:
-        for part in self._binders.get(name, []):
-            if name in part.names.parts_of and self._origins.own(part.names.parts_of[name]):
-                return part.names.parts_of[name]
-        return None
+    def _own(self, name: str) -> bool:
+        return name in self._binders and self._origins.own(name)
 
     def _changed_by_call(
         self, called: str, given: tuple[str | None, ...], inside: frozenset[str] = frozenset()
@@ -198,6 +195,7 @@ class Slice:
                 touched = set(body.changes)
                 for further, handed in body.given:
                     touched |= self._changed_by_call(further, handed, inside | {called})
+                touched = reached(touched, body.links)
                 spec = part.node.args
                 parameters = [arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
                 return {name for name, own in zip(given, parameters, strict=False) if name and own in touched}

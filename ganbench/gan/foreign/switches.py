@@ -19,6 +19,8 @@ from torch.utils import deterministic
 
 # What another's code draws while it loads is the same in every process.
 _SEED = 0
+# torch sets these when its compiler is imported, whoever causes that.
+_TORCHS_OWN = ("TORCHINDUCTOR_", "TRITON_")
 
 
 class _Switch:
@@ -40,8 +42,12 @@ def _set_default_device(device: torch.device) -> None:
         torch.set_default_device(device)
 
 
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(_TORCHS_OWN)}
+
+
 def _set_environment(variables: dict[str, str]) -> None:
-    for name in set(os.environ) - set(variables):
+    for name in set(_environment()) - set(variables):
         del os.environ[name]
     for name, value in variables.items():
         if os.environ.get(name) != value:
@@ -127,7 +133,7 @@ def _new_filters(before: list[Any]) -> str:
 def _restored() -> Iterator[dict[str, tuple[str, str]]]:
     changes: dict[str, tuple[str, str]] = {}
     before = {name: switch.read() for name, switch in _SWITCHES.items()}
-    environment = dict(os.environ)
+    environment = _environment()
     outside = {name: switch.read() for name, switch in _RANDOM.items()}
     # Not torch.manual_seed: that would queue the seed for a CUDA device that nobody has touched.
     torch.default_generator.manual_seed(_SEED)
@@ -142,7 +148,7 @@ def _restored() -> Iterator[dict[str, tuple[str, str]]]:
             if (now := switch.read()) != before[name]:
                 changes[name] = (switch.text(before[name]), switch.text(now))
                 switch.write(before[name])
-        for name in sorted({*environment, *os.environ}):
+        for name in sorted({*environment, *_environment()}):
             if (was := environment.get(name)) != (now := os.environ.get(name)):
                 changes[f"environment {name}"] = (_shown(was), _shown(now))
         _set_environment(environment)
