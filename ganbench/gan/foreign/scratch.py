@@ -40,15 +40,16 @@ def scratch(argv: Sequence[str]) -> Iterator[Left]:
     here = top.joinpath(*_DEPTH)
     here.mkdir(parents=True)
     ear = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace", write_through=True)
-    home, given, bytecode = os.getcwd(), sys.argv, sys.dont_write_bytecode
+    home, given, bytecode, keyboard = os.getcwd(), sys.argv, sys.dont_write_bytecode, sys.stdin
     try:
         os.chdir(here)
         sys.argv = list(argv)
         sys.dont_write_bytecode = True
+        sys.stdin = io.StringIO()  # a question is an error, not a wait for ever
         with redirect_stdout(ear), redirect_stderr(ear):
             yield left
     finally:
-        sys.argv, sys.dont_write_bytecode = given, bytecode
+        sys.argv, sys.dont_write_bytecode, sys.stdin = given, bytecode, keyboard
         os.chdir(home)
         text = _heard(ear)
         left.prints = text if len(text) <= _KEPT else f"{text[:_KEPT]}… ({len(text) - _KEPT} more characters)"

@@ -89,6 +89,9 @@ def load(where: str, name: str, role: str, argv: Sequence[str] = ()) -> tuple[Mo
     needed = _needed(file, parts, wanted)  # for a whole module too: it tells what can never be bound
     if whole:
         needed = {part.number for part in parts.all}
+    if held is not None and needed <= held.run:
+        held.wanted = wanted
+        return held.module, held.record
     if held is not None and not _may_follow(parts, needed - held.run, held.run):
         held = None
     module = held.module if held else _module(file, parts.tree)

@@ -9,7 +9,7 @@ from torch import nn
 
 from ganbench.errors import UserCodeError
 from ganbench.gan.foreign.names import named
-from ganbench.gan.foreign.telling import told
+from ganbench.gan.foreign.telling import asked_for, told
 
 
 def user_network(place: str, arguments: Mapping[str, Any], role: str, argv: Sequence[str] = ()) -> nn.Module:
@@ -68,4 +68,5 @@ def _made(place: str, arguments: Mapping[str, Any], role: str, argv: Sequence[st
         return maker(**arguments)
     except (Exception, SystemExit) as error:
         listed = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
-        raise UserCodeError(f"{role}: {name}({listed}) of '{where}' raised {told(error, where)}") from error
+        hint = asked_for(maker, arguments, f"{role}_args")
+        raise UserCodeError(f"{role}: {name}({listed}) of '{where}' raised {told(error, where)}{hint}") from error

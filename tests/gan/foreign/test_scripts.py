@@ -19,6 +19,7 @@ from torch import Tensor
 
 from ganbench.errors import UserCodeError
 from ganbench.gan.foreign.names import loading, named
+from ganbench.gan.models.user import user_network
 from ganbench.record.loading import Loaded
 
 SCRIPTS = Path(__file__).with_name("scripts")
@@ -186,6 +187,33 @@ def test_a_name_that_only_the_guard_binds_is_an_error_that_names_the_line(folder
     assert f"line {line_of(place, 'device =')} under `if __name__" in str(caught.value)
     with pytest.raises(UserCodeError, match="makes 'device' only in line"):
         named(f"{place}:device", "generator")
+
+
+def test_a_constructor_that_wants_arguments_says_which(folder: Path) -> None:
+    place = folder / "guarded.py"
+    with pytest.raises(UserCodeError) as caught:
+        user_network(f"{place}:Generator", {}, "generator")
+    text = str(caught.value)
+    assert f"Generator() of '{place}' raised TypeError: " in text
+    assert f"(line {line_of(place, 'def __init__')}; it takes width: give them as generator_args)" in text
+
+
+def test_a_name_that_is_nearly_there(folder: Path) -> None:
+    with pytest.raises(
+        UserCodeError, match=r"no 'Generater'; did you mean 'Generator'\? its classes are D"
+    ):
+        named(f"{folder / 'options_first.py'}:Generater", "generator")
+
+
+def test_a_question_is_no_wait_for_ever(folder: Path) -> None:
+    with pytest.raises(UserCodeError, match="EOFError at line 3"):
+        named(f"{asking(folder)}:width", "generator")
+
+
+def asking(folder: Path) -> Path:
+    path = folder / "asking.py"
+    path.write_text("import os\nos.makedirs('x')\nwidth = int(input('width? '))\n")
+    return path
 
 
 def test_switches_are_noticed_and_put_back(folder: Path) -> None:
