@@ -199,9 +199,7 @@ def test_a_constructor_that_wants_arguments_says_which(folder: Path) -> None:
 
 
 def test_a_name_that_is_nearly_there(folder: Path) -> None:
-    with pytest.raises(
-        UserCodeError, match=r"no 'Generater'; did you mean 'Generator'\? its classes are D"
-    ):
+    with pytest.raises(UserCodeError, match=r"no 'Generater'; did you mean 'Generator'\? its classes are D"):
         named(f"{folder / 'options_first.py'}:Generater", "generator")
 
 
