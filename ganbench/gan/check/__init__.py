@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import torch
 
-from ganbench.errors import UserCodeError
 from ganbench.gan.check import (
     dependence,
     layers,
@@ -51,6 +50,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
     (shapes.generator_follows_batch, shapes.discriminator_follows_batch),
     (shapes.fakes_are_like_real,),
     (losses.loss_is_a_number, ranges.scores_suit_the_loss),
+    (state.inputs_are_left_alone,),
     (
         ranges.fakes_cover_the_data,
         layers.squashed_once,
@@ -60,7 +60,6 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         dependence.gradients_reach_parameters,
         dependence.fakes_are_repeatable,
         penalty.penalty_reaches_critic,
-        state.inputs_are_left_alone,
         state.rounds_can_be_played,
     ),
 )
@@ -101,8 +100,6 @@ def _checked(check: Check, parts: Parts) -> list[Finding]:
     try:
         for finding in check(parts):
             found.append(finding)
-    except UserCodeError:
-        raise
     except Exception as error:  # noqa: BLE001 - whatever a user's network raises where no check expected it
         text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         found.append(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 
+from ganbench.gan.check.batches import in_place_of, tensor_of
 from ganbench.gan.check.layers import listed
 from ganbench.gan.check.parts import Parts
 from ganbench.record.finding import Finding
@@ -18,7 +19,7 @@ def outputs_are_finite(parts: Parts) -> Iterator[Finding]:
     """Fakes and scores are numbers before the first update."""
     fakes = parts.fakes()
     for role, kind, values in (
-        ("generator", "fakes", fakes),
+        ("generator", "fakes", tensor_of(fakes)),
         ("discriminator", "scores of real items", parts.scores(parts.real(parts.probe))),
         ("discriminator", "scores of fakes", parts.scores(fakes)),
     ):
@@ -36,10 +37,10 @@ def outputs_are_finite(parts: Parts) -> Iterator[Finding]:
 
 def outputs_depend_on_inputs(parts: Parts) -> Iterator[Finding]:
     """Other latents give other fakes, other items other scores."""
-    noise, items = parts.latents, parts.real
+    noise, items = _two(parts.latents, parts.probe), _two(parts.real, parts.probe)
     for role, inputs, given, call in (
-        ("generator", "latents", (noise(parts.probe), noise(parts.probe)), parts.pair.generate),
-        ("discriminator", "items", (items(parts.probe), items(parts.probe)), parts.scores),
+        ("generator", "latents", noise, parts.pair.generate),
+        ("discriminator", "items", items, parts.scores),
     ):
         first, second = (_repeatable(call, one) for one in given)
         if not torch.equal(first, second):
@@ -62,19 +63,27 @@ def outputs_depend_on_inputs(parts: Parts) -> Iterator[Finding]:
         )
 
 
+def _two(draw: Callable[[int], Tensor], count: int) -> tuple[Tensor, Tensor]:
+    """Two batches that differ in everything but their labels."""
+    first = draw(count)
+    return first, in_place_of(first, tensor_of(draw(count)))
+
+
 def _repeatable(call: Callable[[Tensor], Tensor], given: Tensor) -> Tensor:
     """An output whose own randomness is the same at every call."""
-    devices = [given.device] if given.device.type == "cuda" else []
+    tensor = tensor_of(given)
+    devices = [tensor.device] if tensor.device.type == "cuda" else []
     with torch.random.fork_rng(devices), torch.no_grad():
         torch.manual_seed(_SEED)
-        return call(given.clone())
+        made: Tensor = tensor_of(call(in_place_of(given, tensor.clone())))
+        return made
 
 
 def _gradient(call: Callable[[Tensor], Tensor], given: Tensor) -> Tensor | None:
     """The gradient of an output's sum with respect to the input; None where the graph does not lead back to it."""
-    leaf = given.clone().requires_grad_(True)
+    leaf = tensor_of(given).clone().requires_grad_(True)
     # Times one: a network that edits its input in place must not meet a leaf.
-    output = call(leaf * 1)
+    output = tensor_of(call(in_place_of(given, leaf * 1)))
     return torch.autograd.grad(output.sum(), leaf, allow_unused=True)[0] if output.requires_grad else None
 
 
@@ -120,9 +129,10 @@ def _reached(role: str, network: nn.Module, loss: Tensor) -> Iterator[Finding]:
 
 def fakes_are_repeatable(parts: Parts) -> Iterator[Finding]:
     """The same latents give the same fakes in evaluation mode."""
-    latents, generator = parts.latents(parts.probe), parts.pair.g.module.eval()
+    latents, pair = parts.latents(parts.probe), parts.pair
+    pair.g.module.eval()
     with torch.no_grad():
-        same = torch.equal(generator(latents), generator(latents))
+        same = torch.equal(pair.sample(latents), pair.sample(latents))
     if not same:
         yield Finding(
             "internal-noise",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from ganbench.gan.check.batches import tensor_of
 from ganbench.gan.check.operations import operation
 from ganbench.gan.check.parts import Parts
 from ganbench.record.finding import Finding
@@ -45,7 +46,7 @@ def norm_epsilons(parts: Parts) -> Iterator[Finding]:
 def squashed_once(parts: Parts) -> Iterator[Finding]:
     """No network ends in two squashing functions in a row."""
     for role, output in (
-        ("generator", parts.fakes()),
+        ("generator", tensor_of(parts.fakes())),
         ("discriminator", parts.scores(parts.real(parts.probe))),
     ):
         last, before = operation(output), operation(output, before=1)

@@ -23,12 +23,15 @@ def loss_is_a_number(parts: Parts) -> Iterator[Finding]:
         of_real, of_fakes = (torch.sigmoid(scores) for scores in _scores(parts))
     else:
         of_real, of_fakes = _scores(parts)
-    for name, part, scores in (
-        ("generator", parts.loss.generator, of_fakes),
-        ("real", parts.loss.real, of_real),
-        ("fake", parts.loss.fake, of_fakes),
-    ):
-        found = list(_looked_at(name, part, scores))
+    looks: list[tuple[str, Callable[..., Tensor], tuple[Tensor, ...]]] = [
+        ("generator", parts.loss.generator, (of_fakes,))
+    ]
+    if parts.loss.in_parts:
+        looks += [("real", parts.loss.real, (of_real,)), ("fake", parts.loss.fake, (of_fakes,))]
+    else:
+        looks.append(("discriminator", lambda *both: parts.loss.discriminator(*both)[0], (of_real, of_fakes)))
+    for name, part, scores in looks:
+        found = list(_looked_at(parts, name, part, scores))
         yield from found
         if found:
             return
@@ -38,19 +41,19 @@ def _scores(parts: Parts) -> tuple[Tensor, Tensor]:
     return parts.scores(parts.real(parts.probe)), parts.scores(parts.fakes())
 
 
-def _looked_at(name: str, part: Callable[[Tensor], Tensor], scores: Tensor) -> Iterator[Finding]:
-    watch = _Broadcasts(scores.numel())
-    given = f"{name}(scores of shape {tuple(scores.shape)})"
+def _looked_at(parts: Parts, name: str, part: Callable[..., Tensor], scores: tuple[Tensor, ...]) -> Iterator[Finding]:
+    watch = _Broadcasts(scores[0].numel())
+    given = f"{name}({', '.join(f'scores of shape {tuple(one.shape)}' for one in scores)})"
     try:
         with warnings.catch_warnings(record=True) as warned, watch:
             warnings.simplefilter("always")
-            value = part(scores)
+            value = part(*scores)
     except Exception as error:  # noqa: BLE001 - whatever a user's loss raises is what is looked for
         yield Finding(
             "loss-raises",
             "error",
             f"the loss does not take the discriminator's scores: its part '{name}' raises",
-            " ".join(f"{given}: {type(error).__name__}: {error}".split())[:300],
+            f"{given}: {parts.told('loss', error)}",
             "make targets from the scores: torch.ones_like(scores); probabilities need a discriminator that ends in "
             "a Sigmoid",
         )

@@ -99,8 +99,8 @@ def shared(parts: Parts) -> Iterator[Finding]:
             "warning",
             "both networks hold the same parameters: both optimizers move them, each towards its own loss",
             listed(both),
-            "where that is not meant, construct the layer once for each network; where it is, trust only strategies "
-            "that verify has certified for it",
+            "where that is not meant, construct the layer once for each network; where it is, use a strategy that "
+            "shows D detached fakes: detach, toggle, no_grad_replay or no_grad_fresh",
         )
 
 

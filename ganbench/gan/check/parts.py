@@ -11,16 +11,19 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from ganbench.gan.conditional import ConditionalPair
 from ganbench.gan.data import Data
 from ganbench.gan.foreign.names import loading
 from ganbench.gan.foreign.telling import told
-from ganbench.gan.losses import LOSSES, AdversarialLoss
-from ganbench.gan.models import build
+from ganbench.gan.labels import LabelledLatents
+from ganbench.gan.losses import AdversarialLoss, make_loss
+from ganbench.gan.models import build, is_conditional, outputs
 from ganbench.gan.pair import Pair
-from ganbench.gan.player import Player
-from ganbench.gan.session import AUTOCAST
+from ganbench.gan.player import Output, Player
+from ganbench.gan.session import AUTOCAST, require_labels
 from ganbench.gan.streams import Latents, stream
 from ganbench.record.loading import Loaded
+from ganbench.spec.loss import UserLossSpec
 from ganbench.spec.model import UserModelSpec
 from ganbench.spec.run import RunSpec
 from ganbench.spec.training import OptimizerSpec
@@ -40,6 +43,8 @@ class Parts:
         value_range: what the data is said to lie in; None where that is not known.
         batch_size: N in training.
         evaluation_batch: the largest N for which the generator is asked when it is judged.
+        conditional: latents and real items come with labels, with which the networks are called.
+        outputs: role -> what of its output is meant, where it gives more than a tensor.
         places: role -> `file.py:Name` of a user's network, to name lines of it.
         loaded: how the user's files were loaded.
         probe: N for checks to which the batch size does not matter.
@@ -56,6 +61,8 @@ class Parts:
     device: torch.device = _CPU
     optimizer: OptimizerSpec = field(default_factory=OptimizerSpec)
     autocast: torch.dtype | None = None
+    conditional: bool = False
+    outputs: Mapping[str, Output] = field(default_factory=dict)
     order: Literal["g_first", "d_first"] = "g_first"
     places: Mapping[str, str] = field(default_factory=dict)
     loaded: tuple[Loaded, ...] = ()
@@ -64,14 +71,13 @@ class Parts:
     @cached_property
     def pair(self) -> Pair:
         """Both networks as training holds them: on the device, in training mode, each with its optimizer."""
+        rates = {"generator": self.optimizer.g_lr, "discriminator": self.optimizer.d_lr}
         g, d = (
-            Player(name, network.to(self.device).train(), self.optimizer, lr)
-            for name, network, lr in (
-                ("g", self.generator, self.optimizer.g_lr),
-                ("d", self.discriminator, self.optimizer.d_lr),
-            )
+            Player(role[0], network.to(self.device).train(), self.optimizer, rates[role], output=self.outputs.get(role))
+            for role, network in self.networks
         )
-        return Pair(g, d, self.loss, self.device, autocast=self.autocast, mixing=stream(0, "penalty"))
+        kind = ConditionalPair if self.conditional else Pair
+        return kind(g, d, self.loss, self.device, autocast=self.autocast, mixing=stream(0, "penalty"))
 
     @property
     def networks(self) -> tuple[tuple[str, nn.Module], ...]:
@@ -98,21 +104,27 @@ def parts_of(spec: RunSpec, data: Data, device: torch.device) -> Parts:
 
     Raises:
         UserCodeError: a user's file cannot be used.
+        DatasetError: networks that are called with labels, and data that have none.
     """
-    loss = LOSSES[spec.loss]()
+    conditional = is_conditional(spec)
+    if conditional:
+        require_labels(data)
+    items = (data if conditional else data.without_labels()).to(device)
+    loss = make_loss(spec.loss)
     generator, discriminator = build(spec, data.shape, on_probabilities=loss.on_probabilities)
-    items, latent = data.to(device), spec.latent
-    noise, order = stream(spec.seed, "check", "latents"), stream(spec.seed, "check", "data")
+    noise, order, labels = (stream(spec.seed, "check", purpose) for purpose in ("latents", "data", "labels"))
 
     def latents(count: int) -> Tensor:
-        return Latents(count, latent.shape, latent.distribution, noise).next(device)
+        plain = Latents(count, spec.latent.shape, spec.latent.distribution, noise)
+        if items.labels is None:
+            return plain.next(device)
+        return LabelledLatents(plain, torch.arange(items.classes), labels).next(device)
 
     def real(count: int) -> Tensor:
-        return items.floats(torch.randint(data.count, (count,), generator=order).to(device))
+        rows = torch.randint(items.count, (count,), generator=order).to(device)
+        return items.floats(rows) if items.labels is None else items.labelled(rows)
 
-    places = {}
-    if isinstance(spec.model, UserModelSpec):
-        places = {role: getattr(spec.model, role) for role in ("generator", "discriminator")}
+    meant = zip(("generator", "discriminator"), outputs(spec), strict=True)
     return Parts(
         generator=generator,
         discriminator=discriminator,
@@ -125,8 +137,31 @@ def parts_of(spec: RunSpec, data: Data, device: torch.device) -> Parts:
         device=device,
         optimizer=spec.optimizer,
         autocast=AUTOCAST[spec.precision],
+        conditional=conditional,
+        outputs={role: output for role, output in meant if output is not None},
         order=spec.order,
-        places=places,
-        loaded=tuple(loading(place, role) for role, place in places.items()),
+        places=_places(spec),
+        loaded=_loaded(spec),
         probe=min(PROBE, spec.batch_size),
     )
+
+
+def _places(spec: RunSpec) -> dict[str, str]:
+    """Role -> the place whose lines errors name."""
+    places = {}
+    if isinstance(spec.model, UserModelSpec):
+        both = {"generator": spec.model.generator, "discriminator": spec.model.discriminator}
+        places = {role: place or spec.model.factory or "" for role, place in both.items()}
+    if isinstance(spec.loss, UserLossSpec):
+        places["loss"] = spec.loss.place or spec.loss.discriminator or ""
+    return places
+
+
+def _loaded(spec: RunSpec) -> tuple[Loaded, ...]:
+    """How each file of the user's was loaded, once for each."""
+    found: dict[str, Loaded] = {}
+    for part in spec.foreign().values():
+        for role, place in part.places().items():
+            record = loading(place, role, getattr(part, "argv", ()))
+            found[record.file] = record
+    return tuple(found.values())

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import torch
 
 from ganbench.errors import ErrorKind, classify
+from ganbench.gan.check.batches import in_place_of, tensor_of
 from ganbench.gan.check.parts import Parts
 from ganbench.record.finding import Finding
 
@@ -20,7 +21,9 @@ def penalty_reaches_critic(parts: Parts) -> Iterator[Finding]:
     mix = torch.rand(parts.probe, generator=torch.Generator().manual_seed(0)).to(parts.device)
     parameters = [parameter for parameter in parts.discriminator.parameters() if parameter.requires_grad]
     try:
-        penalty = loss.penalty(parts.scores, real, fakes, mix)
+        penalty = loss.penalty(
+            lambda between: parts.scores(in_place_of(real, between)), tensor_of(real), tensor_of(fakes), mix
+        )
         if not penalty.requires_grad:
             yield Finding(
                 "penalty-without-graph",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from ganbench.gan.check.batches import in_place_of, tensor_of
 from ganbench.gan.check.operations import Interval, bounds, operation, spread
 from ganbench.gan.check.parts import Parts
 from ganbench.gan.losses import AdversarialLoss
@@ -23,13 +24,13 @@ _FLOOR = 0.01
 
 def fakes_cover_the_data(parts: Parts) -> Iterator[Finding]:
     """The values that a generator's last operation can give are those of the data."""
-    data = parts.value_range or spread(parts.real(_SAMPLE))
-    fakes = parts.fakes()
+    data = parts.value_range or spread(tensor_of(parts.real(_SAMPLE)))
+    fakes = tensor_of(parts.fakes())
     last = operation(fakes)
     reached, seen = bounds(last), spread(fakes)
     if reached is None:
         # Judged by what it gives, latents a thousand times as large included.
-        wide = spread(parts.pair.generate(parts.latents(parts.probe) * 1000))
+        wide = spread(tensor_of(parts.pair.generate(_enlarged(parts.latents(parts.probe)))))
         reached = (0.0 if min(seen[0], wide[0]) >= 0 else -math.inf, math.inf)
         how = f"no value of {2 * parts.probe} fakes is negative"
     else:
@@ -60,7 +61,7 @@ def data_keeps_its_range(parts: Parts) -> Iterator[Finding]:
     if parts.value_range is None:
         return
     low, high = parts.value_range
-    seen, slack = spread(parts.real(_SAMPLE)), 0.01 * (high - low)
+    seen, slack = spread(tensor_of(parts.real(_SAMPLE))), 0.01 * (high - low)
     if seen[0] < low - slack or seen[1] > high + slack:
         yield Finding(
             "data-outside-range",
@@ -84,7 +85,7 @@ def scores_suit_the_loss(parts: Parts) -> Iterator[Finding]:
     if reached is None:
         # Made by operations without a known range, such as a sigmoid written out: judged by what it gives, items a
         # thousand times as large included.
-        wide = spread(parts.scores(parts.real(parts.probe) * 1000))
+        wide = spread(parts.scores(_enlarged(parts.real(parts.probe))))
         inside = min(seen[0], wide[0]) >= 0 and max(seen[1], wide[1]) <= 1
         reached = (0.0, 1.0) if inside else None
     if reached is not None and math.isfinite(reached[0]) and math.isfinite(reached[1]):
@@ -100,10 +101,9 @@ def takes_probabilities(loss: AdversarialLoss, like: Tensor) -> bool:
 def _has_value(loss: AdversarialLoss, like: Tensor, score: float) -> bool:
     scores = torch.full_like(like, score)
     try:
-        values = loss.real(scores), loss.fake(scores)
+        return bool(torch.isfinite(loss.discriminator(scores, scores)[0]).all())
     except Exception:  # noqa: BLE001 - a refusal of any kind
         return False
-    return all(bool(torch.isfinite(value).all()) for value in values)
 
 
 def _logits_into_probabilities(seen: Interval, last: str) -> Finding:
@@ -123,20 +123,26 @@ def _bounded_scores(
 ) -> Iterator[Finding]:
     """Scores that cannot leave an interval, in a loss whose least values lie outside of it."""
     best, least = (
-        (float(loss.real(torch.full_like(like, high))), float(loss.fake(torch.full_like(like, low))))
+        loss.discriminator(torch.full_like(like, high), torch.full_like(like, low))
         for low, high in (reached, (-30.0, 30.0))
     )
-    if best[0] - least[0] <= _FLOOR and best[1] - least[1] <= _FLOOR:
+    if float(best[0] - least[0]) <= _FLOOR:
         return
+    whole, on_real, on_fakes = (None if value is None else float(value) for value in best)
+    cost = f"{whole:.3f}" if on_real is None else f"{on_real:.3f} on real items and {on_fakes:.3f} on fakes"
     name = "tanh" if last == "Tanh" else "sigmoid"
     yield Finding(
         f"{name}-into-logits",
         "warning",
         f"the loss reads scores of any size, the discriminator's cannot leave {_interval(reached)}",
-        f"scores in {_interval(seen)}{f', made by {last}' if last else ''}; a perfect score costs {best[0]:.3f} on "
-        f"real items and {best[1]:.3f} on fakes, and training goes on silently above that floor",
+        f"scores in {_interval(seen)}{f', made by {last}' if last else ''}; perfect scores cost {cost}, "
+        "and training goes on silently above that floor",
         f"leave the {name} at the discriminator's end out" + (", or set loss: bce_prob" if name == "sigmoid" else ""),
     )
+
+
+def _enlarged(given: Tensor) -> Tensor:
+    return in_place_of(given, tensor_of(given) * 1000)
 
 
 def _interval(interval: Interval) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ganbench.gan.check.batches import tensor_of
 from ganbench.gan.check.normalisation import has_batch_norm
 from ganbench.gan.check.parts import Parts
 from ganbench.record.finding import Finding
@@ -22,13 +23,13 @@ Outcome = Tensor | Finding | Exception
 def generator_follows_batch(parts: Parts) -> Iterator[Finding]:
     """One fake a latent, at N = 2, at N = 3, and at the batch size."""
     found = _at_sizes(parts, "generator", parts.fakes)
-    yield from _judged(parts, "generator", found, f"latents (N, {_listed(parts.latents(1).shape[1:])})")
+    yield from _judged(parts, "generator", found, f"latents (N, {_listed(tensor_of(parts.latents(1)).shape[1:])})")
 
 
 def discriminator_follows_batch(parts: Parts) -> Iterator[Finding]:
     """One row of scores for each real item, at N = 2, at N = 3, and at the batch size."""
     found = _at_sizes(parts, "discriminator", lambda count: parts.scores(parts.real(count)))
-    yield from _judged(parts, "discriminator", found, f"real items (N, {_listed(parts.real(1).shape[1:])})")
+    yield from _judged(parts, "discriminator", found, f"real items (N, {_listed(tensor_of(parts.real(1)).shape[1:])})")
     scores = found[parts.batch_size]
     if isinstance(scores, Tensor) and scores.dim() == 2 and scores.shape[1] > 1:
         yield Finding(
@@ -42,7 +43,8 @@ def discriminator_follows_batch(parts: Parts) -> Iterator[Finding]:
 
 def fakes_are_like_real(parts: Parts) -> Iterator[Finding]:
     """Fakes agree with real items in shape, dtype and device, and the discriminator takes them."""
-    real, fakes = parts.real(parts.probe), parts.fakes().detach()
+    made = parts.fakes().detach()
+    real, fakes = tensor_of(parts.real(parts.probe)), tensor_of(made)
     differences = [
         (code, f"{part} of real items: {one}, of fakes: {other}", advice)
         for code, part, one, other, advice in (
@@ -56,7 +58,7 @@ def fakes_are_like_real(parts: Parts) -> Iterator[Finding]:
         if one != other
     ]  # fmt: skip
     try:
-        scores = parts.scores(fakes)
+        scores = parts.scores(made)
     except Exception as error:  # noqa: BLE001 - whatever a user's network raises is what is looked for
         taken, refusal = False, parts.told("discriminator", error)
     else:
@@ -81,7 +83,7 @@ def _at_sizes(parts: Parts, role: str, call: Callable[[int], Any]) -> dict[int, 
     found: dict[int, Outcome] = {}
     for count in sorted({*_PROBES, parts.batch_size}):
         try:
-            given = call(count)
+            given = tensor_of(call(count))
         except Exception as error:  # noqa: BLE001 - whatever a user's network raises is what is looked for
             found[count] = error
             continue
@@ -133,7 +135,7 @@ def _raises(parts: Parts, role: str, error: Exception, given: str) -> Finding:
             "choose a batch_size that its groups divide",
         )
     if "nbatched" in message or "3D or 4D" in message:
-        flat = parts.latents(1).numel()
+        flat = tensor_of(parts.latents(1)).numel()
         advice = (
             f"convolutions read (N, C, H, W): set latent: {{shape: [{flat}, 1, 1]}}"
             if role == "generator"

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from ganbench.errors import ErrorKind, classify
+from ganbench.gan.check.batches import in_place_of, tensor_of
 from ganbench.gan.check.layers import listed
 from ganbench.gan.check.parts import Parts
 from ganbench.gan.schedule import RoundInput, Schedule
 from ganbench.gan.strategies import make
-from ganbench.record.finding import Finding, Severity
+from ganbench.record.finding import Finding
 from ganbench.spec.ratio import UpdateRatio
 from ganbench.spec.strategy import REFERENCE
 
@@ -24,7 +25,7 @@ _ROUNDS = 3
 def inputs_are_left_alone(parts: Parts) -> Iterator[Finding]:
     """No network edits what it is given: `detach()` is no copy, and batches are used again."""
     pair, latents = parts.pair, parts.latents(parts.probe)
-    fakes = pair.generate(latents.clone()).detach()
+    fakes = pair.generate(in_place_of(latents, tensor_of(latents).clone())).detach()
     edited = {
         "generator": {"latents": _edited(pair.generate, latents)},
         "discriminator": {
@@ -36,38 +37,37 @@ def inputs_are_left_alone(parts: Parts) -> Iterator[Finding]:
         changed = [f"{share:.0%} of the values of {kind}" for kind, share in kinds.items() if share]
         if not changed:
             continue
-        evidence, severity, silent = f"changed by one call: {', '.join(changed)}", "warning", ", and nothing raises"
-        if role == "discriminator" and (error := _breaks_detach(parts)):
-            evidence += f"; one fake for both losses, discriminator first: {error}"
-            severity, silent = "error" if parts.order == "d_first" else "warning", ""
+        error = _breaks_backward(parts) if role == "discriminator" else ""
         yield Finding(
             "input-edited-in-place",
-            _severity(severity),
-            f"the {role} edits its input in place: whoever uses the same batch again gets other values{silent}",
-            evidence,
+            "error" if error else "warning",
+            f"the {role} edits its input in place: "
+            + (
+                "what the generator's backward pass needs is overwritten"
+                if error
+                else "whoever uses the same batch again gets other values, and nothing raises"
+            ),
+            f"changed by one call: {', '.join(changed)}" + (f"; {error}" if error else ""),
             "leave inplace=True out of its first layer; detach() shares memory, it is no copy. In later layers "
             "inplace=True does no harm",
         )
 
 
-def _severity(text: str) -> Severity:
-    return "error" if text == "error" else "warning"
-
-
 @torch.no_grad()
 def _edited(call: Callable[[Tensor], object], given: Tensor) -> float:
     """The share of values that a call changes in its input."""
-    handed = given.clone()
-    call(handed)
-    return float((given != handed).float().mean())
+    before, handed = tensor_of(given), tensor_of(given).clone()
+    call(in_place_of(given, handed))
+    return float((before != handed).float().mean())
 
 
-def _breaks_detach(parts: Parts) -> str:
-    """What the textbook's `detach()` comes to where D sees the fakes before G's loss does; "" where nothing raises."""
+def _breaks_backward(parts: Parts) -> str:
+    """What raises in the generator's update on fakes that the discriminator has seen; "" where nothing does."""
     pair = parts.pair
     try:
         fakes = parts.fakes()
-        pair.d.backward(pair.discriminator_loss(parts.real(parts.probe), fakes.detach()))
+        if parts.order == "d_first":
+            pair.score(fakes.detach())
         pair.g.backward(pair.generator_loss(fakes))
     except Exception as error:  # noqa: BLE001 - whatever the edited tensors raise is what is looked for
         return parts.told("discriminator", error)

@@ -33,13 +33,27 @@ def test_a_first_layer_that_edits_its_input_silently(found: Find) -> None:
     assert "of the values of fakes" in wrong.evidence
 
 
-def test_a_first_layer_that_edits_its_input_and_raises(found: Find) -> None:
-    # Only where D sees the fakes before G's loss does can that be met.
-    runs = found(make_d=lambda: d(nn.LeakyReLU(0.2, True)))["input-edited-in-place"]
-    assert runs.severity == "warning"
-    assert "modified by an inplace operation" in runs.evidence
-    raises = found(make_d=lambda: d(nn.LeakyReLU(0.2, True)), order="d_first")["input-edited-in-place"]
-    assert raises.severity == "error"
+def test_a_first_layer_that_edits_what_a_tanh_needs(found: Find) -> None:
+    looked = found(make_d=lambda: d(nn.LeakyReLU(0.2, True)))
+    assert list(looked) == ["input-edited-in-place"]
+    assert looked["input-edited-in-place"].severity == "error"
+    assert "modified by an inplace operation" in looked["input-edited-in-place"].evidence
+    assert not looked.looked.can_run
+
+
+def test_a_first_layer_that_edits_the_copy_that_is_none(found: Find) -> None:
+    class Scoring(nn.Module):
+        """Copies fakes that have a graph, and edits those that `detach()` gave, which share memory with them."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = d(nn.LeakyReLU(0.2, True))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.net(x.clone() if x.requires_grad else x)
+
+    assert found(make_d=Scoring)["input-edited-in-place"].severity == "warning"
+    assert found(make_d=Scoring, order="d_first")["input-edited-in-place"].severity == "error"
 
 
 def test_in_place_layers_elsewhere_are_harmless(found: Find) -> None:
@@ -164,7 +178,7 @@ def test_a_penalty_with_a_square_root_at_zero(found: Find) -> None:
 
 
 def test_a_penalty_on_a_discriminator_that_edits_its_input(found: Find) -> None:
-    wrong = found(make_d=lambda: d(nn.LeakyReLU(0.2, True)), loss="wgan_gp")["penalty-raises"]
+    wrong = found(linear_end, lambda: d(nn.LeakyReLU(0.2, True)), loss="wgan_gp")["penalty-raises"]
     assert wrong.severity == "error"
     assert "in place" in wrong.advice
 
