@@ -57,7 +57,7 @@ def look_over(spec: RunSpec, download: bool) -> Found:
     except DeviceUnavailable as error:
         lines.append(str(error))
     data = load(spec.dataset, download=download)
-    lines.append(_of_data(spec.dataset, data))
+    lines.append(data_line(spec.dataset, data))
     if spec.batch_size > data.count:
         raise DatasetError(
             f"batch_size is {spec.batch_size}, but {data.name} has {data.count} items; choose at most {data.count}"
@@ -73,11 +73,12 @@ def look_over(spec: RunSpec, download: bool) -> Found:
     if spec.foreign():
         if device is not None:
             _call_once(spec, data, device)
-        lines += _of_files(spec)
+        lines += file_lines(spec)
     return Found(name, _with_content(spec.dataset, data), lines)
 
 
-def _of_data(dataset: AnyDataset, data: Data) -> str:
+def data_line(dataset: AnyDataset, data: Data) -> str:
+    """One line about a dataset as it was read."""
     line = f"{data.name}: {data.count} items of shape {tuple(data.shape)}"
     if isinstance(dataset, UserDatasetSpec):
         if data.value_range is not None and dataset.range is None:
@@ -161,24 +162,24 @@ def _failed(spec: RunSpec, step: str, error: Exception) -> str:
     return f"{step}: {name} of '{where}', called with {takes}{labels}, raised {told(error, where)}"
 
 
-def _of_files(spec: RunSpec) -> list[str]:
-    """How each user's file was loaded, where there is something to say."""
+def file_lines(spec: RunSpec, switches: bool = True) -> list[str]:
+    """How each user's file was loaded, where there is something to say; `switches`: also what it set globally."""
     from ganbench.gan.foreign.names import loading
 
     lines = []
     for name, part in spec.foreign().items():
         argv: tuple[str, ...] = getattr(part, "argv", ())
         for field, place in part.places().items():
-            lines += _of_loading(loading(place, role_of(name, field), argv))
+            lines += _of_loading(loading(place, role_of(name, field), argv), switches)
     return list(dict.fromkeys(lines))
 
 
-def _of_loading(loaded: Loaded) -> list[str]:
+def _of_loading(loaded: Loaded, switches: bool) -> list[str]:
     said = [] if loaded.whole else [loaded.summary()]
     if loaded.wrote:
         said.append(f"{loaded.file}: wrote {', '.join(loaded.wrote)} while it was loaded, removed again")
     kept = {name: values for name, values in loaded.switches.items() if "random state" not in name}
-    if kept:
+    if kept and switches:
         text = ", ".join(f"{name} {after}" for name, (_, after) in kept.items())
         said.append(f"{loaded.file}: set {text}, put back and not set in runs")
     return said

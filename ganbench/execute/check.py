@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ganbench.errors import DeviceUnavailable
+from ganbench.execute.beforehand import data_line, file_lines
+from ganbench.execute.judging import evaluator_for
 from ganbench.execute.local import LocalExecutor
 from ganbench.record.finding import Finding, Looked
 from ganbench.spec.run import RunSpec
@@ -43,7 +45,7 @@ def look_at(spec: RunSpec, download: bool) -> Checked:
     """Make every check; called in a process of its own.
 
     Raises:
-        UsageError: data, or a user's file, cannot be loaded or constructed.
+        UsageError: data, or a user's file, cannot be loaded or constructed; or too few items to judge fakes by.
     """
     import torch
 
@@ -61,11 +63,12 @@ def look_at(spec: RunSpec, download: bool) -> Checked:
         device = torch.device("cpu")
         lines.append(f"{error}; looked over on the CPU instead")
     data = load(spec.dataset, download=download)
-    lines.append(f"{data.name}: {data.count} items of shape {tuple(data.shape)}")
+    lines.append(data_line(spec.dataset, data))
+    evaluator_for(spec, data)
     looked = look(lambda: parts_of(spec, data, device))
     if spec.batch_size > data.count:
         looked = looked.with_finding(_too_few(spec.batch_size, data.count))
-    return Checked(looked, tuple(lines))
+    return Checked(looked, (*lines, *file_lines(spec, switches=False)))
 
 
 def _too_few(batch_size: int, count: int) -> Finding:

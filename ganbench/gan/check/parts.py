@@ -25,6 +25,7 @@ from ganbench.gan.streams import Latents, stream
 from ganbench.record.loading import Loaded
 from ganbench.spec.loss import UserLossSpec
 from ganbench.spec.model import UserModelSpec
+from ganbench.spec.place import role_of
 from ganbench.spec.run import RunSpec
 from ganbench.spec.training import OptimizerSpec
 
@@ -160,8 +161,8 @@ def _places(spec: RunSpec) -> dict[str, str]:
 def _loaded(spec: RunSpec) -> tuple[Loaded, ...]:
     """How each file of the user's was loaded, once for each."""
     found: dict[str, Loaded] = {}
-    for part in spec.foreign().values():
-        for role, place in part.places().items():
-            record = loading(place, role, getattr(part, "argv", ()))
+    for name, part in spec.foreign().items():
+        for named, place in part.places().items():
+            record = loading(place, role_of(name, named), getattr(part, "argv", ()))
             found[record.file] = record
     return tuple(found.values())
