@@ -28,7 +28,7 @@ FLOORS = (
     {"record"},
     {"gan", "measure", "quality"},
     {"execute", "track", "report"},
-    {"sweep", "search"},
+    {"sweep", "search", "verify"},
     {"cli"},
 )
 FLOOR_OF = {part: number for number, parts in enumerate(FLOORS) for part in parts}

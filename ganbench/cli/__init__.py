@@ -15,6 +15,7 @@ COMMANDS = {
     "sweep": ("sweep", "Run an experiment: every ratio, strategy and seed, recorded in MLflow."),
     "check": ("check", "Look a GAN, its data and its loss over before any run."),
     "plan": ("plan", "What would run: arms, seeds, schedule."),
+    "verify": ("verify", "Certify which strategies train on the gradients they claim."),
     "report": ("report", "Tables of a sweep, as Markdown and CSV."),
     "list": ("listing", "Sweeps in the store and their states."),
     "show": ("show", "One sweep or one run."),

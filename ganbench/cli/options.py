@@ -18,6 +18,10 @@ tracking_uri = click.option(
     help="MLflow store; also read from MLFLOW_TRACKING_URI.",
 )
 
+include_uncertified = click.option(
+    "--include-uncertified", is_flag=True, help="Keep strategies that verify did not certify in the table of cost."
+)
+
 _EXPERIMENT = (
     click.argument("experiment", default="quickstart"),
     click.option("--ratio", multiple=True, metavar="G:D", help="Generator : discriminator updates; repeatable."),

@@ -63,8 +63,11 @@ def print_cost(console: Console, frame: pd.DataFrame) -> None:
         console.print(line, markup=False)
 
 
-def frame_rows(runs: Iterable[StoredRun], experiment: str) -> list[dict[str, object]]:
-    """Stored runs as rows of the report's frame."""
+def frame_rows(
+    runs: Iterable[StoredRun], experiment: str, include_uncertified: bool = False
+) -> list[dict[str, object]]:
+    """Stored runs as rows of the report's frame. Those whose strategy was not certified are unfit for tables of cost,
+    unless they are to be included."""
     from ganbench.report.frame import HOST_FACTS
     from ganbench.track import spelling
 
@@ -87,13 +90,22 @@ def frame_rows(runs: Iterable[StoredRun], experiment: str) -> list[dict[str, obj
             "pairing": run.tags.get(spelling.PAIRING),
             "calibration": run.tags.get(spelling.CALIBRATION) == "true",
             "warnings": run.tags.get(spelling.WARNINGS),
-            "unfit_for_cost": run.tags.get(spelling.UNFIT),
+            "unfit_for_cost": run.tags.get(spelling.UNFIT) or (None if include_uncertified else uncertified(run)),
             **{key: value for key, value in run.tags.items() if key in HOST_FACTS},
             **run.metrics,
             **{f"{key}_floor": value for key, value in run.floor.items()},
         }
         rows.append(row)
     return rows
+
+
+def uncertified(run: StoredRun) -> str | None:
+    """Why a run's strategy is not certified; None where it is, or where nobody looked."""
+    from ganbench.spec.strategy import CERTIFIED
+    from ganbench.track import spelling
+
+    verdict = run.tags.get(spelling.VERDICT)
+    return None if verdict is None or verdict in CERTIFIED else f"not certified: {verdict}"
 
 
 def memory_rows(
@@ -124,11 +136,13 @@ def memory_rows(
     return found
 
 
-def frame_of_sweeps(sweeps: Sequence[StoredSweep], runs: Iterable[StoredRun]) -> pd.DataFrame:
+def frame_of_sweeps(
+    sweeps: Sequence[StoredSweep], runs: Iterable[StoredRun], include_uncertified: bool = False
+) -> pd.DataFrame:
     """The report's frame for the runs of some sweeps of one experiment."""
     from ganbench.report.frame import frame_of
 
-    return frame_of(frame_rows(runs, sweeps[0].experiment))
+    return frame_of(frame_rows(runs, sweeps[0].experiment, include_uncertified))
 
 
 def ui_link(experiment_id: str, chart: bool = False, base: str = "http://127.0.0.1:5000") -> str:

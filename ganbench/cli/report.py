@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ganbench.cli.options import tracking_uri
+from ganbench.cli.options import include_uncertified, tracking_uri
 
 FORMATS = ("md", "csv")
 
@@ -15,8 +15,9 @@ FORMATS = ("md", "csv")
 @click.argument("name_or_id")
 @click.option("--format", "formats", default="md,csv", show_default=True, help=f"Of {', '.join(FORMATS)}, by commas.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder; default reports/NAME.")
+@include_uncertified
 @tracking_uri
-def command(name_or_id: str, formats: str, output: Path | None, tracking_uri: str) -> None:
+def command(name_or_id: str, formats: str, output: Path | None, include_uncertified: bool, tracking_uri: str) -> None:
     """Write the tables of a sweep (by experiment name or sweep id), made from the store alone."""
     from ganbench.cli.output import console_for, frame_of_sweeps, memory_rows
     from ganbench.errors import UsageError
@@ -37,7 +38,7 @@ def command(name_or_id: str, formats: str, output: Path | None, tracking_uri: st
     if not runs:
         raise UsageError(f"'{name_or_id}' has no runs in this store yet; `ganbench sweep` makes them")
     folder = output or Path("reports") / sweeps[0].experiment
-    frame = frame_of_sweeps(sweeps, runs.values())
+    frame = frame_of_sweeps(sweeps, runs.values(), include_uncertified)
     labels = {arm.arm_key: stored.spec.label(arm) for stored in sweeps for arm in stored.spec.arms}
     memory = memory_table(memory_rows(reader, runs.values(), labels))
     try:

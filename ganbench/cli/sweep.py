@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganbench.cli.options import experiment_fields, experiment_options, tracking_uri
+from ganbench.cli.options import experiment_fields, experiment_options, include_uncertified, tracking_uri
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ganbench.execute.local import LocalExecutor
+    from ganbench.spec.sweep import SweepSpec
     from ganbench.sweep import Result
     from ganbench.track.store import Store
     from ganbench.track.tracker import Tracker
@@ -36,6 +39,9 @@ _MOST_LINES = 12
               "expected (failed), or every run that did not end ok, controls included (all).")  # fmt: skip
 @click.option("--fresh", is_flag=True, help="Make every run again.")
 @click.option("--calibrate", is_flag=True, help="Add an A/A copy of each reference arm: the noise floor.")
+@click.option("--verify", is_flag=True, help="Certify the strategies first, and keep those that are not certified out "
+              "of the table of cost.")  # fmt: skip
+@include_uncertified
 @click.option("--plan", "plan_only", is_flag=True, help="Show what would run, and stop.")
 def command(
     tracking_uri: str,
@@ -46,6 +52,8 @@ def command(
     retry: str | None,
     fresh: bool,
     calibrate: bool,
+    verify: bool,
+    include_uncertified: bool,
     plan_only: bool,
     **experiment: Any,
 ) -> None:
@@ -62,6 +70,7 @@ def command(
     from ganbench.execute.stop import Stop
     from ganbench.spec.sweep import SweepSpec
     from ganbench.sweep import run_sweep, settle
+    from ganbench.track.certificates import tag_verdicts
     from ganbench.track.store import Store
     from ganbench.track.tracker import Tracker
 
@@ -89,12 +98,15 @@ def command(
             f"sweep {sweep.sweep_id} '{sweep.name}': {len(sweep.arms)} arms × {len(sweep.seeds)} seeds",
             markup=False,
         )
+        verdicts = _verdicts(console, sweep, workers, store) if verify else {}
         tracker = Tracker(store, sweep)
         _ship_leftovers(console, tracker)
         mode = "fresh" if fresh else retry or "none"
         with SweepDisplay(console) as display:
             result = run_sweep(sweep, workers, tracker, stop, display, retry=mode, timeout=timeout)  # type: ignore[arg-type]
-    _print_result(console, result, tracker, store)
+    if verdicts:
+        result = replace(result, runs=tag_verdicts(store, result.runs, verdicts))
+    _print_result(console, result, tracker, store, include_uncertified)
     raise click.exceptions.Exit(result.exit_code)
 
 
@@ -106,14 +118,25 @@ def _ship_leftovers(console: Console, tracker: Tracker) -> None:
         console.print(f"log: {problem}", markup=False)
 
 
-def _print_result(console: Console, result: Result, tracker: Tracker, store: Store) -> None:
+def _verdicts(console: Console, sweep: SweepSpec, workers: LocalExecutor, store: Store) -> dict[str, str]:
+    """Each arm's certificate in words, after the table of them."""
+    from ganbench.cli.verify import print_certificates, verify_sweep
+    from ganbench.verify import verdicts_of
+
+    certificates, _ = verify_sweep(console, sweep, workers, store)
+    print_certificates(console, sweep, list(certificates.values()))
+    console.print()
+    return verdicts_of(sweep, certificates)
+
+
+def _print_result(console: Console, result: Result, tracker: Tracker, store: Store, include_uncertified: bool) -> None:
     from ganbench.cli.output import frame_rows, print_cost, print_summary, quoted, ui_link
     from ganbench.report.frame import frame_of
     from ganbench.track.store import DEFAULT_URI
 
     if result.runs:
         console.print()
-        frame = frame_of(frame_rows(result.runs.values(), result.sweep.name))
+        frame = frame_of(frame_rows(result.runs.values(), result.sweep.name, include_uncertified))
         print_summary(console, frame)
         print_cost(console, frame)
     console.print()

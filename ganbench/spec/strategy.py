@@ -25,6 +25,10 @@ class Verdict(StrEnum):
     RAISES = "raises"
 
 
+# Under these a strategy trains on the gradients that it claims.
+CERTIFIED = (Verdict.SAME, Verdict.OTHER_ESTIMATOR)
+
+
 @dataclass(frozen=True)
 class Expectation:
     """A verdict, and the kind of error where it is `raises`."""

@@ -48,6 +48,8 @@ CALIBRATION = "ganbench.calibration"
 WARNINGS = "ganbench.warnings"
 # Where its times may not stand in a table of cost, why.
 UNFIT = "ganbench.unfit_for_cost"
+# The words of the arm's certificate, where there is one.
+VERDICT = "ganbench.verdict"
 NOTE = "mlflow.note.content"
 PARENT = "mlflow.parentRunId"
 
