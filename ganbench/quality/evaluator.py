@@ -116,6 +116,7 @@ class PictureEvaluator:
         self.describe: dict[str, str | int | float] = {
             "features": self._features.name,
             "feature_dims": self._features.dims,
+            **self._features.facts,
             "pixel_scale": "0..1",
             "value_low": float(value_range[0]),
             "value_high": float(value_range[1]),

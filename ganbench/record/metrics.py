@@ -53,6 +53,9 @@ FINALS: dict[str, Metric] = {
 }
 
 QUALITY: dict[str, Metric] = {
+    "fd_pixels": Metric("Fréchet distance (pixels)", "", -1),
+    "fd_pooled_pixels": Metric("Fréchet distance (pooled pixels)", "", -1),
+    "fd_cnn28": Metric("Fréchet distance (CNN for 28×28)", "", -1),
     "high_quality_share": Metric("high-quality share", "", 1),
     "modes": Metric("modes", "", 1),
     "modes_20": Metric("modes with ≥ 20 % of their share", "", 1),
@@ -65,7 +68,7 @@ QUALITY: dict[str, Metric] = {
 
 def quality_metric(name: str) -> Metric:
     """The row of a quality metric; Fréchet distances carry their features in the name, such as `fd_pixels`."""
-    if name.startswith("fd_"):
+    if name.startswith("fd_") and name not in QUALITY:
         return Metric(f"Fréchet distance ({name[3:].replace('_', ' ')})", "", -1)
     return QUALITY.get(name) or Metric(name.replace("_", " "), "", 0)
 

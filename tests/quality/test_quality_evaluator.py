@@ -42,11 +42,14 @@ def fresh(digits: Digits) -> tuple[Tensor, Tensor]:
     return digits[0][order], digits[1][order]
 
 
-@pytest.fixture(params=["pictures", "points"])
+@pytest.fixture(params=["pictures", "pictures of 28x28", "points"])
 def either(request: pytest.FixtureRequest, digits: Digits) -> tuple[Evaluator, Tensor]:
     """Each evaluator with fakes that it takes."""
     if request.param == "pictures":
         return PictureEvaluator(digits[0], SPAN, 100, seeded()), digits[0][:100].clone()
+    if request.param == "pictures of 28x28":
+        large = interpolate(digits[0][:200], size=(28, 28), mode="bilinear")
+        return PictureEvaluator(large, SPAN, 100, seeded()), large[:100].clone()
     return PointEvaluator(CENTERS, 0.1, 100, seeded()), torch.randn(100, 2, generator=seeded(1))
 
 
@@ -218,18 +221,18 @@ class TestPictures:
 
     def test_large_pictures_are_pooled_and_neighbours_capped(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("ganbench.quality.evaluator.MOST_NEIGHBOURS", 50)
-        real = torch.rand(140, 1, 28, 28, generator=seeded(8))
+        real = torch.rand(140, 1, 28, 26, generator=seeded(8))
         evaluator = PictureEvaluator(real, (0.0, 1.0), 70, seeded())
         assert evaluator.metrics == ("fd_pooled_pixels", "coverage", "recall")
-        assert evaluator.describe["feature_dims"] == 196
+        assert evaluator.describe["feature_dims"] == 182
         assert evaluator.describe["neighbour_samples"] == 50
-        fake = torch.rand(70, 1, 28, 28, generator=seeded(9))
-        changed = torch.cat([fake[:50], torch.zeros(20, 1, 28, 28)])
+        fake = torch.rand(70, 1, 28, 26, generator=seeded(9))
+        changed = torch.cat([fake[:50], torch.zeros(20, 1, 28, 26)])
         scores, others = evaluator.score(fake), evaluator.score(changed)
         assert scores["coverage"] > 0.3
         assert (others["coverage"], others["recall"]) == (scores["coverage"], scores["recall"])
         assert others["fd_pooled_pixels"] > scores["fd_pooled_pixels"]
-        more = torch.cat([torch.zeros(50, 1, 28, 28), evaluator_reference(real)[:20]])
+        more = torch.cat([torch.zeros(50, 1, 28, 26), evaluator_reference(real)[:20]])
         assert evaluator.score(more)["coverage"] == 0.0  # the pictures that would cover lie behind the cap
 
     def test_too_few_real_pictures(self, digits: Digits) -> None:

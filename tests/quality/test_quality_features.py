@@ -15,7 +15,9 @@ from ganbench.quality import features_for, to_unit_scale
         ((1, 16, 16), "pixels", 256),
         ((1, 1, 257), "pooled_pixels", 129),
         ((1, 17, 16), "pooled_pixels", 72),
-        ((1, 28, 28), "pooled_pixels", 196),
+        ((1, 28, 28), "cnn28", 64),
+        ((3, 28, 28), "pooled_pixels", 147),
+        ((1, 27, 28), "pooled_pixels", 196),
         ((1, 32, 32), "pooled_pixels", 256),
         ((3, 32, 32), "pooled_pixels", 192),
         ((3, 64, 64), "pooled_pixels", 192),
@@ -26,7 +28,7 @@ from ganbench.quality import features_for, to_unit_scale
 def test_name_and_dims_by_shape(shape: tuple[int, int, int], name: str, dims: int) -> None:
     features = features_for(shape)
     assert (features.name, features.dims) == (name, dims)
-    assert features.extract(torch.zeros(5, *shape)).shape == (5, dims)
+    assert features.extract(torch.zeros(5, *shape, dtype=torch.float64)).shape == (5, dims)
 
 
 def test_pixels_are_the_pixels() -> None:
@@ -35,9 +37,9 @@ def test_pixels_are_the_pixels() -> None:
 
 
 def test_pooling_averages_blocks() -> None:
-    pictures = torch.rand(3, 1, 28, 28, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    blocks = pictures.view(3, 14, 2, 14, 2).mean(dim=(2, 4))
-    assert torch.allclose(features_for((1, 28, 28)).extract(pictures), blocks.flatten(1))
+    pictures = torch.rand(3, 1, 28, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    blocks = pictures.view(3, 14, 2, 15, 2).mean(dim=(2, 4))
+    assert torch.allclose(features_for((1, 28, 30)).extract(pictures), blocks.flatten(1))
 
 
 @pytest.mark.parametrize("shape", [(1, 17, 17), (3, 33, 65), (1, 1, 999), (2, 27, 13)])
