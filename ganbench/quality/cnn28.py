@@ -34,8 +34,7 @@ SHA256 = "f4aac8563921c8f3f5b12908131de4c61e6d7eb5645038003d127d224f1e4bae"
 
 WEIGHTS = Path(__file__).with_name("weights") / "cnn28.fp16"
 
-# A convolution in float64 unfolds its input: some 20 MB for so many pictures.
-_BLOCK = 128
+_BLOCK = 512
 _STORED = np.dtype("<f2")
 
 Layer = tuple[Tensor, Tensor]
@@ -51,18 +50,21 @@ def forward(layers: Sequence[Layer], pictures: Tensor) -> Tensor:
 
 @torch.no_grad()
 def cnn28(pictures: Tensor) -> Tensor:
-    """Return the features, (N, 64) float64, of float64 `pictures`, (N, 1, 28, 28) in [0, 1], on the CPU.
+    """Return the features, (N, 64) float64, of `pictures`, (N, 1, 28, 28) in [0, 1], on the CPU.
+
+    Convolutions are made in float32, where they take a fifth of the time: processors agree in six digits or so.
 
     Raises:
         UsageError: the file of weights is missing or is not the one that was shipped.
     """
     layers = _shipped()
-    return torch.cat([forward(layers, block) for block in torch.split(pictures, _BLOCK)])
+    with torch.autocast("cpu", enabled=False):
+        return torch.cat([forward(layers, block).double() for block in torch.split(pictures.float(), _BLOCK)])
 
 
 @cache
 def _shipped() -> tuple[Layer, ...]:
-    return read_weights(WEIGHTS, SHA256)
+    return tuple((weight.float(), bias.float()) for weight, bias in read_weights(WEIGHTS, SHA256))
 
 
 def read_weights(path: Path, sha256: str) -> tuple[Layer, ...]:
