@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ganbench.execute.check import Checked
     from ganbench.record.finding import Finding, Severity
+    from ganbench.record.loop import LoopSeen
     from ganbench.spec.run import RunSpec
 
 _STYLES: Mapping[str, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -23,17 +24,22 @@ _STYLES: Mapping[str, str] = {"error": "bold red", "warning": "bold yellow", "no
 @click.command("check")
 @experiment_options
 @click.option("--download", is_flag=True, help="Fetch a dataset's files where they are absent.")
+@click.option("--loop", metavar="FILE.py:STEP", help="Observe this training step of yours instead, called as "
+              "step(G, D, opt_g, opt_d, real, …) with what its parameters' names ask for.")  # fmt: skip
+@click.option("--rounds", type=click.IntRange(1, 1000), default=6, show_default=True, help="Calls of --loop's step.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the findings there.")
-def command(download: bool, json_file: Path | None, **experiment: Any) -> None:
-    """Look the networks, data and loss of EXPERIMENT over before any run.
+def command(download: bool, loop: str | None, rounds: int, json_file: Path | None, **experiment: Any) -> None:
+    """Look the networks, data and loss of EXPERIMENT over before any run; or, with --loop, a training step of yours.
 
     Exit code: 0 all of it can run, whatever else was found; 1 something cannot; 2 usage, or a file that cannot be
     loaded.
     """
     from ganbench.cli.output import console_for
     from ganbench.cli.prepare import sweep_of
+    from ganbench.cli.sources import settled
     from ganbench.execute.check import check
     from ganbench.execute.local import LocalExecutor
+    from ganbench.execute.loop import observe_loop
     from ganbench.execute.stop import Stop
 
     fields, where = experiment_fields(**experiment)
@@ -42,12 +48,19 @@ def command(download: bool, json_file: Path | None, **experiment: Any) -> None:
     executor.warm_up()
     with stop.on_signals():
         sweep, lines = sweep_of(fields, where, executor)
+        if loop is not None:
+            seen = observe_loop(executor, sweep.arms[0], settled(loop, Path(where).parent, "--loop"), rounds, download)
+            print_loop(console, seen)
+            if json_file is not None:
+                _write(json_file, seen.plain())
+            raise click.exceptions.Exit(1 if any(one.severity == "error" for one in seen.findings) else 0)
         checked: dict[str, Checked] = {}
         for label, arm in combinations(sweep.arms).items():
             checked[label] = check(executor, arm, download)
     print_checked(console, checked, lines)
     if json_file is not None:
-        _write(json_file, sweep.name, checked)
+        combined = [{"label": label, **one.looked.plain()} for label, one in checked.items()]
+        _write(json_file, {"experiment": sweep.name, "combinations": combined})
     if not all(one.looked.can_run for one in checked.values()):
         raise click.exceptions.Exit(1)
 
@@ -136,18 +149,25 @@ def _count(severity: Severity, findings: Mapping[Finding, object]) -> str:
     return f"{count} {severity}{'s' if count > 1 else ''}" if count else ""
 
 
-def _write(file: Path, name: str, checked: Mapping[str, Checked]) -> None:
+def print_loop(console: Console, seen: LoopSeen) -> None:
+    """What a step did, and what was found in it."""
+    for line in seen.told():
+        console.print(line, markup=False)
+    console.print()
+    for finding in seen.findings:
+        _print_finding(console, finding, [])
+    if not seen.findings:
+        console.print(f"nothing found in {len(seen.rounds)} calls")
+
+
+def _write(file: Path, plain: Mapping[str, object]) -> None:
     import json
 
     from ganbench import __version__
     from ganbench.errors import UsageError
 
-    plain = {
-        "experiment": name,
-        "ganbench": __version__,
-        "combinations": [{"label": label, **one.looked.plain()} for label, one in checked.items()],
-    }
     try:
-        file.write_text(json.dumps(plain, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps({"ganbench": __version__, **plain}, indent=2, ensure_ascii=False)
+        file.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--json: cannot write '{file}': {error.strerror}") from None

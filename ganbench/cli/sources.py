@@ -23,17 +23,26 @@ def with_sources(spec: F, beside: Path, part: str) -> F:
     """
     places, files = {}, []
     for field, place in spec.places().items():
-        where, colon, name = place.rpartition(":")
-        places[field] = place
+        places[field] = settled(place, beside, role_of(part, field))
+        where = places[field].rpartition(":")[0]
         if where.endswith(".py"):
-            found = next((path for path in (Path(where).expanduser(), beside / where) if path.is_file()), None)
-            if found is None:
-                raise UserCodeError(
-                    f"{role_of(part, field)}: no file '{where}' here or beside the experiment in '{beside}'"
-                )
-            places[field] = f"{found.resolve()}{colon}{name}"
-            files.append(found.resolve())
+            files.append(Path(where))
     return spec.settled(places, hashes_of(files))
+
+
+def settled(place: str, beside: Path, role: str) -> str:
+    """A place with its file by absolute path; what is no file stays as it is.
+
+    Raises:
+        UserCodeError: there is no such file.
+    """
+    where, colon, name = place.rpartition(":")
+    if not where.endswith(".py"):
+        return place
+    found = next((path for path in (Path(where).expanduser(), beside / where) if path.is_file()), None)
+    if found is None:
+        raise UserCodeError(f"{role}: no file '{where}' here or beside the experiment in '{beside}'")
+    return f"{found.resolve()}{colon}{name}"
 
 
 def hashes_of(files: list[Path]) -> Mapping[str, str]:

@@ -47,17 +47,17 @@ class Criterion(AdversarialLoss):
     G draws its fakes to 1."""
 
     def __init__(self, criterion: nn.Module, *, on_probabilities: bool) -> None:
-        self._criterion = criterion
+        self.criterion = criterion
         self.on_probabilities = on_probabilities
 
     def generator(self, fake_scores: Tensor) -> Tensor:
-        return _number(self._criterion(fake_scores, torch.ones_like(fake_scores)), "generator")
+        return _number(self.criterion(fake_scores, torch.ones_like(fake_scores)), "generator")
 
     def real(self, real_scores: Tensor) -> Tensor:
-        return _number(self._criterion(real_scores, torch.ones_like(real_scores)), "discriminator")
+        return _number(self.criterion(real_scores, torch.ones_like(real_scores)), "discriminator")
 
     def fake(self, fake_scores: Tensor) -> Tensor:
-        return _number(self._criterion(fake_scores, torch.zeros_like(fake_scores)), "discriminator")
+        return _number(self.criterion(fake_scores, torch.zeros_like(fake_scores)), "discriminator")
 
 
 def user_loss(spec: UserLossSpec) -> AdversarialLoss:
