@@ -76,5 +76,8 @@ def _print_run(console: Console, reader: Reader, run: StoredRun) -> None:
         console.print(f"warning: {warning}", markup=False)
     if record.error:
         console.print(f"{record.error_kind}: {record.error}", markup=False)
+    for line in (record.happened, record.remedy):
+        if line:
+            console.print(line, markup=False)
     if record.traceback:
         console.print(record.traceback, markup=False)

@@ -160,13 +160,16 @@ def _print_result(console: Console, result: Result, tracker: Tracker, store: Sto
 
 
 def _print_unexpected(console: Console, result: Result) -> None:
-    """One line for each arm with runs that did not come out as expected."""
+    """Each arm with runs that did not come out as expected, with what its error means."""
+    from ganbench.errors import ErrorKind
+    from ganbench.record.advice import BY_ITSELF, explain
     from ganbench.track import spelling
 
     by_arm: dict[str, list[Any]] = {}
     for run in result.unexpected:
         by_arm.setdefault(run.arm_key, []).append(run)
-    labels = {arm.arm_key: result.sweep.label(arm) for arm in result.sweep.arms}
+    arms = {arm.arm_key: arm for arm in result.sweep.arms}
+    labels = {key: result.sweep.label(arm) for key, arm in arms.items()}
     for n, (arm, runs) in enumerate(by_arm.items()):
         if n == _MOST_LINES:
             console.print(f"… and {len(by_arm) - n} more arms; see the table above")
@@ -176,3 +179,7 @@ def _print_unexpected(console: Console, result: Result) -> None:
         why = first.tags.get(spelling.ERROR) or first.reason
         outcome = first.outcome or "unfinished"
         console.print(f"not as expected: {labels[arm]} (seed {seeds}): {outcome}: {why}", markup=False)
+        kind = first.tags.get(spelling.ERROR_KIND)
+        if kind and first.outcome in BY_ITSELF:
+            advice = explain(ErrorKind(kind), arms[arm])
+            console.print(f"  {advice.happened}\n  {advice.remedy}", markup=False)

@@ -88,6 +88,9 @@ class RunRecord(BaseModel):
     error_kind: ErrorKind | None = None
     error: str | None = None
     traceback: str | None = None
+    # What the error means in this schedule, and what avoids it.
+    happened: str | None = None
+    remedy: str | None = None
     diverged_at_update: int | None = None
     schedule: str = ""
     counters: dict[str, float] = Field(default_factory=dict)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ganbench import __version__
+from ganbench.record.advice import advice_on
 from ganbench.record.curves import CurveTable, Thinner, rows_of
 from ganbench.record.events import Ended, Event, Picture, Rows, Started
 from ganbench.record.run_record import RunRecord
@@ -114,7 +115,10 @@ class RunShipper:
         self._store.client.set_terminated(self.run_id, record.outcome.mlflow_status, int(event.at * 1000))
 
     def _record(self, event: Ended) -> RunRecord:
+        advice = advice_on(event, self._spec)
         return RunRecord(
+            happened=advice.happened if advice else None,
+            remedy=advice.remedy if advice else None,
             version=__version__,
             experiment=self._header.experiment,
             sweep=self._header.sweep,
@@ -207,6 +211,7 @@ def note_of(record: RunRecord) -> str:
     lines.append(f"Expected: {record.spec.expected}. One round: `{record.schedule or '-'}`.")
     if record.error:
         lines.append(f"`{record.error_kind}`: {_plain_text(record.error)}")
+    lines += [_plain_text(line) for line in (record.happened, record.remedy) if line]
     if record.overshoot:
         lines.append(f"Budget {record.spec.budget}, overshot by {record.overshoot:g} to the end of the round.")
     if record.floor:

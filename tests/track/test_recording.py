@@ -139,6 +139,8 @@ def test_artifacts_are_complete_and_config_reproduces_the_run(carried: Carried, 
         assert names >= {"record.json", "config.yaml"} | (
             {"traceback.txt"} if raised else {"curves.parquet", "samples"}
         )
+        record = Reader(carried.store).record(run.info.run_id)
+        assert (record.happened is not None) is (record.remedy is not None) is raised
         config = carried.store.client.download_artifacts(run.info.run_id, "config.yaml", str(tmp_path))
         again = SweepSpec.from_fields(read_fields(Path(config)), "config")
         assert [spec.run_key for spec in again.runs()] == [run.data.tags["ganbench.run_key"]]
