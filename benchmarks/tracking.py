@@ -78,7 +78,7 @@ def lightning_logger(folder: Path, rounds: int) -> float:
 def ganbench(folder: Path, rounds: int, executor: LocalExecutor) -> float:
     fields = read_fields(find_experiment("cost"))
     fields |= {"ratio": "2:1", "strategy": "detach", "seeds": 1, "calibrate": False, "budget": f"{rounds} rounds"}
-    fields["evaluate"] = {"every": f"{rounds} rounds", "samples": 500}
+    fields["evaluate"] = {"every": f"{rounds} rounds", "samples": 256}
     sweep = SweepSpec.from_fields(fields, "cost")
     tracker = Tracker(Store(f"sqlite:///{folder / 'mlflow.db'}"), sweep, folder / "log")
     return wall(lambda: run_sweep(sweep, executor, tracker, Stop(), Silent()))
