@@ -5,6 +5,7 @@ torch's floor is imported inside the functions: the parent imports this package 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ganbench.errors import DatasetError
@@ -28,13 +29,15 @@ def evaluator_for(spec: RunSpec, data: Data) -> Evaluator:
     """The judge of samples for this dataset; the same for every seed, so that floors and references agree.
 
     Raises:
-        DatasetError: the dataset holds too few items for the samples asked for.
+        DatasetError: the dataset holds too few items for the samples asked for, or the FID cannot be measured.
     """
     import torch
 
     from ganbench.quality import CoordinateEvaluator, PictureEvaluator, PointEvaluator
 
     generator = torch.Generator().manual_seed(derive_seed("evaluation reference", spec.dataset.name))
+    if spec.evaluate.fid is not None and data.value_range is None:
+        raise DatasetError(f"evaluate.fid judges pictures; {data.name} has items of shape {tuple(data.shape)}")
     if data.mixture is not None:
         return PointEvaluator(data.mixture.centers, data.mixture.std, spec.evaluate_samples, generator)
     kind = "pictures" if data.value_range is not None else "items"
@@ -52,8 +55,14 @@ def evaluator_for(spec: RunSpec, data: Data) -> Evaluator:
     # Only what is needed is turned into floats: a large dataset stays in bytes.
     rows = torch.randperm(data.count, generator=generator)[: 2 * samples]
     if data.value_range is None:
-        return CoordinateEvaluator(data.floats(rows), samples, generator)
-    return PictureEvaluator(data.floats(rows), data.value_range, samples, generator)
+        judge: Evaluator = CoordinateEvaluator(data.floats(rows), samples, generator)
+    else:
+        judge = PictureEvaluator(data.floats(rows), data.value_range, samples, generator)
+    if spec.evaluate.fid is None:
+        return judge
+    from ganbench.quality.inception import WithInception
+
+    return WithInception(judge, data.floats(rows), data.value_range or (0.0, 1.0), Path(spec.evaluate.fid))
 
 
 def drawn(fakes: Tensor, data: Data) -> bytes:

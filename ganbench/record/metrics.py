@@ -56,6 +56,7 @@ QUALITY: dict[str, Metric] = {
     "fd_pixels": Metric("Fréchet distance (pixels)", "", -1),
     "fd_pooled_pixels": Metric("Fréchet distance (pooled pixels)", "", -1),
     "fd_cnn28": Metric("Fréchet distance (CNN for 28×28)", "", -1),
+    "fid": Metric("FID (Inception)", "", -1),
     "high_quality_share": Metric("high-quality share", "", 1),
     "modes": Metric("modes", "", 1),
     "modes_20": Metric("modes with ≥ 20 % of their share", "", 1),

@@ -24,6 +24,7 @@ _LATER: dict[str, dict[str, Any]] = {
     "model": {"factory": None, "factory_args": {}, "argv": [], "conditional": False, "init": None,
               "output": {"generator": None, "discriminator": None}},
     "optimizer": {"args": {}, "argv": [], "sources": {}},
+    "evaluate": {"fid": None},
 }  # fmt: skip
 _DEVICE = re.compile(r"auto|cpu|cuda(:[0-9]{1,2})?", re.ASCII)
 
@@ -107,6 +108,8 @@ class RunSpec(Value):
             for field, default in defaults.items():
                 if field in plain[part] and plain[part][field] == default:
                     del plain[part][field]
+        if "fid" in plain["evaluate"]:
+            plain["evaluate"]["fid"] = plain["evaluate"]["fid"].rpartition("/")[2]
         for part, spec in self.foreign().items():
             for field, place in spec.places().items():
                 *above, last = ("name" if field == "place" else field).split(".")

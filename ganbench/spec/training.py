@@ -112,3 +112,5 @@ class EvaluateSpec(Value):
 
     every: Budget | None = None
     samples: Annotated[int, Field(strict=True, ge=50)] | None = None
+    # A file of Inception weights: the FID is measured too.
+    fid: Annotated[str, Field(min_length=1)] | None = None

@@ -170,6 +170,7 @@ CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "OptimizerSpec.foreach": ({}, {"optimizer": {"foreach": False}}),
     "EvaluateSpec.every": ({}, {"evaluate": {"every": "7 updates"}}),
     "EvaluateSpec.samples": ({}, {"evaluate": {"samples": 51}}),
+    "EvaluateSpec.fid": ({}, {"evaluate": {"fid": "weights.pth"}}),
 }
 NESTED: tuple[type[BaseModel], ...] = (
     MlpSpec,
