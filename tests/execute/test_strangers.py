@@ -18,6 +18,7 @@ from ganbench.execute.forecast import forecast
 from ganbench.execute.judging import drawn
 from ganbench.execute.local import LocalExecutor
 from ganbench.execute.memory import memory_of
+from ganbench.gan.certificate import certify
 from ganbench.gan.data import load
 from ganbench.gan.session import Session
 from ganbench.record.outcome import Outcome
@@ -124,6 +125,19 @@ def test_their_forecast_is_the_real_runs_memory(name: str, strategy: str) -> Non
         for _ in range(2):
             session.play_round()
         assert found.memory == memory_of(session)
+
+
+@pytest.mark.parametrize("name", GANS)
+def test_they_are_certified_as_they_are(name: str) -> None:
+    verdicts = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of their own ways with torch
+        for strategy in ("detach", "inputs", "retain_deferred", "detach_as_published"):
+            spec = RunSpec.model_validate(fields_of(name, ratio="2:3", strategy=strategy))
+            found = certify(spec, load(spec.dataset), torch.device("cpu"), rounds=2)
+            verdicts[strategy] = found.text
+            assert found.as_expected, found.reason
+    assert set(verdicts.values()) == {"same", "contaminated"}
 
 
 def test_what_was_run_of_a_script_is_told() -> None:
