@@ -30,32 +30,42 @@ def advice_on(event: Ended, spec: RunSpec) -> Advice | None:
 
 
 def _graph_freed(spec: RunSpec) -> Advice:
+    if spec.strategy != "reuse":
+        return Advice(
+            f"A backward pass in {_order(spec)} went into the graph of an earlier one, which had freed it. "
+            f"{spec.strategy} frees no graph that it needs again: a network or a loss keeps a tensor with its graph.",
+            "Detach what is kept from one update to the next, such as buffers and running sums; "
+            "`ganbench check` names the buffers that carry a graph.",
+        )
     if spec.order == "g_first":
-        made = f"G update {spec.ratio.g} of the round" if spec.ratio.g > 1 else "the G update"
-        happened = (
-            f"The D update went backward through the fakes of {made}, whose graph that update's own backward pass had "
-            "already freed."
-        )
+        second = "The first D update" if spec.ratio.d > 1 else "The D update"
+        first = f"G update {spec.ratio.g} of the round" if spec.ratio.g > 1 else "the G update"
+    elif spec.ratio.d > 1:
+        second, first = "D update 2 of the round", "D update 1"
     else:
-        happened = (
-            "The first G update of the round went backward through the fakes that D had been updated on, whose graph "
-            "D's backward pass had already freed."
-        )
-    return Advice(happened, f"{_SEPARATE} If the networks' own buffers keep a graph, `ganbench check` names them.")
+        second, first = "The first G update" if spec.ratio.g > 1 else "The G update", "the D update"
+    return Advice(
+        f"{second} went backward through the fakes of {first} ({_order(spec)}), whose own backward pass had already "
+        "freed their graph.",
+        _SEPARATE,
+    )
 
 
 def _modified_in_place(spec: RunSpec) -> Advice:
-    if spec.order == "g_first":
-        happened = (
-            f"An optimizer stepped at once, and a later backward pass of the same round ({_order(spec)}) needed the "
-            "weights that its graph had saved before that step."
+    if spec.strategy not in _SHARING or spec.order == "d_first":
+        # No update steps between a graph's making and its use: it was no optimizer.
+        return Advice(
+            f"A tensor that a backward pass in {_order(spec)} still needed had been changed in place. "
+            f"{spec.strategy} steps no weights that a graph still needs: a layer, a loss or a buffer did it.",
+            "Set inplace=False in the layers, and write x = x + y for x += y; "
+            "`ganbench check` names layers that edit their input.",
         )
-    else:
-        happened = (
-            f"D stepped, and a later backward pass of the same round ({_order(spec)}) needed D's weights as they were "
-            "before; or a layer edits in place what a graph has saved."
-        )
-    return Advice(happened, f"{_SEPARATE} retain_deferred keeps the graph and lets the G step wait.")
+    made = f"G update {spec.ratio.g} of the round" if spec.ratio.g > 1 else "the G update"
+    return Advice(
+        f"The optimizer stepped G at once, and D's backward pass through the fakes of {made} ({_order(spec)}) needed "
+        "the weights that their graph had saved before that step.",
+        f"{_SEPARATE} retain_deferred keeps the graph and lets the G step wait.",
+    )
 
 
 def _no_path(spec: RunSpec) -> Advice:
@@ -77,9 +87,16 @@ def _double_backward(spec: RunSpec) -> Advice:
 
 
 def _donated(spec: RunSpec) -> Advice:
+    retaining = spec.strategy in ("retain_deferred", "retain_as_published")
+    if not retaining:
+        return Advice(
+            "The compiled backward pass gave its buffers away, as compilation does, and a graph was wanted again: by "
+            f"loss {_loss(spec)}, since {spec.strategy} retains none.",
+            "Set compile: false, or choose a loss without gradient penalty (bce, hinge, lsgan).",
+        )
     return Advice(
-        f"The compiled backward pass of {spec.strategy} gave its buffers away, as compilation does, and the retained "
-        "graph was wanted again.",
+        f"The compiled backward pass gave its buffers away, as compilation does, and the graph that {spec.strategy} "
+        "retains was wanted again.",
         "Use a strategy that retains no graph (detach, toggle, inputs), or set compile: false.",
     )
 
@@ -126,6 +143,8 @@ def _other(spec: RunSpec) -> Advice:
 
 
 BY_ITSELF = (Outcome.RAISED, Outcome.DIVERGED, Outcome.OUT_OF_MEMORY, Outcome.CRASHED)
+# Strategies that lead two backward passes through one graph and do nothing about it.
+_SHARING = ("reuse", "retain_as_published")
 _SEPARATE = "Use detach: D sees fake.detach(); or inputs, toggle: they need no second pass through G's graph."
 
 _TABLE = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from sklearn.datasets import load_digits
@@ -14,6 +16,15 @@ def digits() -> tuple[Tensor, Tensor]:
     bunch = load_digits()
     pictures = torch.tensor(bunch.data, dtype=torch.float32).view(-1, 1, 8, 8) / 8 - 1
     return pictures, torch.tensor(bunch.target)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread() -> Iterator[None]:
+    """Work as small as this waits for threads more than it gains, above all beside other tests."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture
