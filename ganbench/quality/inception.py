@@ -8,6 +8,7 @@ extra `fid` brings the package, the path to the weights stands in the experiment
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,14 @@ _BLOCK = 32
 
 
 class WithInception:
-    """Another evaluator of pictures with the FID beside its scores; its primary metric stays the primary one."""
+    """Another evaluator of pictures with the FID beside its scores; its primary metric stays the primary one.
+
+    Making one checks package and weights only: the real pictures, at some 0.2 s each on one core, go through the
+    network when they are first asked for.
+    """
 
     def __init__(self, inner: Evaluator, real: Tensor, value_range: tuple[float, float], weights: Path) -> None:
-        """Compute reference and floor; real pictures (2 N, C, H, W) with C 1 or 3, N the inner evaluator's samples.
+        """Load the network; real pictures (2 N, C, H, W) with C 1 or 3, N the inner evaluator's samples.
 
         Raises:
             DatasetError: torch-fidelity is not installed, the weights cannot be used, or it is pictures of neither
@@ -44,15 +49,25 @@ class WithInception:
         self.samples: int = inner.samples
         self.primary: str = inner.primary
         self.metrics: tuple[str, ...] = (*inner.metrics, METRIC)
-        self._moments = Moments.of(self._features(real[: self.samples]))
-        other = Moments.of(self._features(real[self.samples : 2 * self.samples]))
-        self.floor: dict[str, float] = {**inner.floor, METRIC: frechet_between(self._moments, other)}
+        self._real = real
         self.describe: dict[str, str | int | float] = {**inner.describe, "inception_weights_sha256": digest}
+
+    @cached_property
+    def floor(self) -> dict[str, float]:
+        """The inner evaluator's floor, and the FID of one half of the real pictures against the other."""
+        return {**self._inner.floor, METRIC: self._fid(self._real[self.samples : 2 * self.samples])}
+
+    @cached_property
+    def _moments(self) -> Moments:
+        return Moments.of(self._features(self._real[: self.samples]))
+
+    def _fid(self, pictures: Tensor) -> float:
+        return frechet_between(self._moments, Moments.of(self._features(pictures)))
 
     def score(self, fake: Tensor) -> dict[str, float]:
         """The inner evaluator's scores and `fid`. Errors are those of the inner one."""
         scores = self._inner.score(fake)
-        return {**scores, METRIC: frechet_between(self._moments, Moments.of(self._features(fake)))}
+        return {**scores, METRIC: self._fid(fake)}
 
     @torch.no_grad()
     def _features(self, pictures: Tensor) -> Tensor:
@@ -89,7 +104,8 @@ def load_inception(weights: Path) -> tuple[Any, str]:
     try:
         # torch-fidelity itself reads the file as any pickle: nothing that is more than tensors comes that far.
         torch.load(weights, map_location="cpu", weights_only=True)
-        network = FeatureExtractorInceptionV3("inception", [str(DIMS)], feature_extractor_weights_path=str(weights))
+        with torch.random.fork_rng(devices=[]):  # its layers draw weights before they are given others
+            network = FeatureExtractorInceptionV3("inception", [str(DIMS)], feature_extractor_weights_path=str(weights))
     except Exception as error:  # noqa: BLE001 - whatever a wrong file makes of it
         first = (str(error).splitlines() or [""])[0]
         raise DatasetError(f"evaluate.fid: '{weights}' holds no Inception weights: {first}") from None

@@ -73,7 +73,11 @@ def test_the_figure_is_that_of_torch_fidelity(tmp_path: Path) -> None:
     torch.save(network.state_dict(), weights)
     real = torch.rand(24, 1, 8, 8, generator=torch.Generator().manual_seed(0)) * 2 - 1
     inner = PictureEvaluator(real, (-1.0, 1.0), 12, torch.Generator().manual_seed(0))
-    judge = WithInception(inner, real, (-1.0, 1.0), weights)
+    with pytest.MonkeyPatch.context() as patch:  # looking an experiment over must not take minutes
+        patch.setattr(WithInception, "_features", None)
+        before = torch.get_rng_state()
+        judge = WithInception(inner, real, (-1.0, 1.0), weights)
+        assert torch.equal(torch.get_rng_state(), before)
     fakes = real[12:].flip(3)
     features = [network(as_bytes((part + 1) / 2))[0] for part in (real[:12], fakes)]
     statistics = [fid_features_to_statistics(part) for part in features]
@@ -81,6 +85,7 @@ def test_the_figure_is_that_of_torch_fidelity(tmp_path: Path) -> None:
     found = judge.score(fakes)
     assert found[METRIC] == pytest.approx(expected, rel=1e-3)
     assert judge.primary == inner.primary
+    assert judge.floor == {**inner.floor, METRIC: judge.score(real[12:])[METRIC]}
     assert set(found) == set(judge.metrics)
     torch.save({"a": torch.zeros(1)}, weights)
     with pytest.raises(DatasetError, match="holds no Inception weights"):
