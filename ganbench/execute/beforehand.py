@@ -164,14 +164,21 @@ def _failed(spec: RunSpec, step: str, error: Exception) -> str:
 
 def file_lines(spec: RunSpec, switches: bool = True) -> list[str]:
     """How each user's file was loaded, where there is something to say; `switches`: also what it set globally."""
+    return list(dict.fromkeys(line for loaded in loadings(spec) for line in _of_loading(loaded, switches)))
+
+
+def loadings(spec: RunSpec) -> list[Loaded]:
+    """How each user's file was loaded, once for every file and command line."""
     from ganbench.gan.foreign.names import loading
 
-    lines = []
+    found: list[Loaded] = []
     for name, part in spec.foreign().items():
         argv: tuple[str, ...] = getattr(part, "argv", ())
         for field, place in part.places().items():
-            lines += _of_loading(loading(place, role_of(name, field), argv), switches)
-    return list(dict.fromkeys(lines))
+            loaded = loading(place, role_of(name, field), argv)
+            if loaded not in found:
+                found.append(loaded)
+    return found
 
 
 def _of_loading(loaded: Loaded, switches: bool) -> list[str]:

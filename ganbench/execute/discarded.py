@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ganbench.gan.session import Session
     from ganbench.gan.trainer import WindowClock
 
-PAIRS = 4
+PAIRS = 3
 PHASES = ("g", "d")
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ganbench.errors import DeviceUnavailable, ErrorKind, classify
+from ganbench.execute.beforehand import loadings
 from ganbench.execute.discarded import PHASES, discarded_time
 from ganbench.execute.judging import drawn, evaluator_for
 from ganbench.execute.memory import final_memory
@@ -90,6 +91,7 @@ class _Run:
             "data": {"name": data.name, "count": data.count, "shape": list(data.shape)},
             "judged_by": {"primary": f"quality/{evaluator.primary}", **evaluator.describe},
             "floor": {f"quality/{name}": value for name, value in evaluator.floor.items()},
+            "files": [loaded.model_dump() for loaded in loadings(self.spec)],
         }
         trainer = Trainer(
             session,

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from ganbench.errors import ErrorKind
+from ganbench.record.loading import Loaded
 from ganbench.record.memory import LiveMemory
 from ganbench.record.outcome import Outcome
 from ganbench.spec.run import RunSpec
@@ -107,6 +108,8 @@ class RunRecord(BaseModel):
     energy: dict[str, float] = Field(default_factory=dict)
     conditions: dict[str, dict[str, str]] = Field(default_factory=dict)
     warnings: list[str] = Field(default_factory=list)
+    # How files of the user's own were loaded: what of them was run, printed, written and set.
+    files: list[Loaded] = Field(default_factory=list)
     memory: LiveMemory | None = None
     output: str = ""
     started_at: float = 0.0

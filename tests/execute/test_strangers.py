@@ -26,6 +26,7 @@ from ganbench.spec.experiment import shipped_folder
 from ganbench.spec.run import RunSpec
 from ganbench.spec.sweep import SweepSpec
 from ganbench.sweep import settle
+from ganbench.track.reader import Reader
 from ganbench.track.store import Store
 
 STRANGERS = shipped_folder() / "strangers"
@@ -107,6 +108,10 @@ def test_a_sweep_with_nothing_in_the_file_changed(name: str, tmp_path: Path, mon
     assert [run.outcome for run in runs] == [Outcome.OK] * 2
     assert len({run.tags["ganbench.weights"] for run in runs}) == 1, "inputs trains as detach does"
     assert str(STRANGERS) not in str([run.params for run in runs])
+    files = Reader(store).record(runs[0].run_id).files
+    assert [Path(file.file).parent for file in files] == [STRANGERS] * len(files)
+    assert len(files) >= 1
+    assert all(file.statements_run or file.whole for file in files)
     assert {path: path.read_bytes() for path in STRANGERS.iterdir() if path.is_file()} == before
     # Nothing of the script's own was started: no samples, no downloads.
     assert not {"samples", "data"} & set(os.listdir(tmp_path))
