@@ -97,7 +97,9 @@ def _text(arm: RunSpec, part: str) -> str:
         arguments = [canonical_json(given) for given in (value.generator_args, value.discriminator_args) if given]
         return " ".join([value.name, *arguments])
     if isinstance(value, Value):
-        set_options = value.model_dump(mode="json", exclude_unset=True, exclude={"name", "root", "content"})
+        set_options = value.model_dump(
+            mode="json", exclude_unset=True, exclude={"name", "place", "root", "content", "sources"}
+        )
         options = " ".join(f"{key}={canonical_json(given)}" for key, given in set_options.items())
         return " ".join(filter(None, [getattr(value, "name", part), options]))
     return str(value)

@@ -102,7 +102,7 @@ def print_plan(
     console.print(f"{sweep.name}: {sweep.question}", markup=False)
     arms = arms or sorted(sweep.arms, key=lambda arm: arm.ratio)
     rows = [
-        (sweep.label(arm), order_of(arm), rounds_of(arm), str(arm.budget), str(arm.expected), *more)
+        (sweep.label(arm), arm.order_text, rounds_of(arm), str(arm.budget), str(arm.expected), *more)
         for arm, *more in zip(arms, *columns.values(), strict=True)
     ]
     table(console, ["arm", "a round", "rounds", "budget", "expected", *columns], rows)
@@ -112,14 +112,6 @@ def print_plan(
         f"in random blocks by seed; sweep {sweep.sweep_id}",
         markup=False,
     )
-
-
-def order_of(arm: RunSpec) -> str:
-    """The realised order of a round's updates, long stretches counted: `G G D`, `G×12 D`."""
-    stretches = [("G", arm.ratio.g), ("D", arm.ratio.d)]
-    if arm.order == "d_first":
-        stretches.reverse()
-    return " ".join(f"{name}×{count}" if count > 8 else " ".join([name] * count) for name, count in stretches)
 
 
 def rounds_of(arm: RunSpec) -> str:

@@ -32,7 +32,7 @@ def advice_on(event: Ended, spec: RunSpec) -> Advice | None:
 def _graph_freed(spec: RunSpec) -> Advice:
     if spec.strategy != "reuse":
         return Advice(
-            f"A backward pass in {_order(spec)} went into the graph of an earlier one, which had freed it. "
+            f"A backward pass in {spec.order_text} went into the graph of an earlier one, which had freed it. "
             f"{spec.strategy} frees no graph that it needs again: a network or a loss keeps a tensor with its graph.",
             "Detach what is kept from one update to the next, such as buffers and running sums; "
             "`ganbench check` names the buffers that carry a graph.",
@@ -45,7 +45,7 @@ def _graph_freed(spec: RunSpec) -> Advice:
     else:
         second, first = "The first G update" if spec.ratio.g > 1 else "The G update", "the D update"
     return Advice(
-        f"{second} went backward through the fakes of {first} ({_order(spec)}), whose own backward pass had already "
+        f"{second} went backward through the fakes of {first} ({spec.order_text}), whose own backward pass had already "
         "freed their graph.",
         _SEPARATE,
     )
@@ -55,23 +55,23 @@ def _modified_in_place(spec: RunSpec) -> Advice:
     if spec.strategy not in _SHARING or spec.order == "d_first":
         # No update steps between a graph's making and its use: it was no optimizer.
         return Advice(
-            f"A tensor that a backward pass in {_order(spec)} still needed had been changed in place. "
+            f"A tensor that a backward pass in {spec.order_text} still needed had been changed in place. "
             f"{spec.strategy} steps no weights that a graph still needs: a layer, a loss or a buffer did it.",
             "Set inplace=False in the layers, and write x = x + y for x += y; "
             "`ganbench check` names layers that edit their input.",
         )
     made = f"G update {spec.ratio.g} of the round" if spec.ratio.g > 1 else "the G update"
     return Advice(
-        f"The optimizer stepped G at once, and D's backward pass through the fakes of {made} ({_order(spec)}) needed "
-        "the weights that their graph had saved before that step.",
+        f"The optimizer stepped G at once, and D's backward pass through the fakes of {made} ({spec.order_text}) "
+        "needed the weights that their graph had saved before that step.",
         f"{_SEPARATE} retain_deferred keeps the graph and lets the G step wait.",
     )
 
 
 def _no_path(spec: RunSpec) -> Advice:
     return Advice(
-        f"A loss had no path back to any parameter: somewhere in {_order(spec)} its inputs were detached, made under "
-        "no_grad, or made by frozen layers.",
+        f"A loss had no path back to any parameter: somewhere in {spec.order_text} its inputs were detached, made "
+        "under no_grad, or made by frozen layers.",
         "Leave the fakes attached for the G update, and at least one layer of each network trainable; "
         "`ganbench check` names frozen and unused parameters.",
     )
@@ -103,7 +103,7 @@ def _donated(spec: RunSpec) -> Advice:
 
 def _out_of_memory(spec: RunSpec) -> Advice:
     return Advice(
-        f"Memory ran out with batch_size {spec.batch_size} and strategy {spec.strategy} at {_order(spec)}, on "
+        f"Memory ran out with batch_size {spec.batch_size} and strategy {spec.strategy} at {spec.order_text}, on "
         f"{spec.device}.",
         "`ganbench plan --max-batch --memory SIZE` gives the largest batch that fits each arm; detach, toggle and "
         "inputs keep no graph over the round, precision: bf16 halves the activations.",
@@ -118,7 +118,7 @@ def _non_finite(spec: RunSpec) -> Advice:
     ways += ["use precision fp32 or bf16"] if fp16 else []
     way = " or ".join(ways)
     return Advice(
-        f"A loss or the samples became infinite or NaN in {_order(spec)} with loss {_loss(spec)}, g_lr "
+        f"A loss or the samples became infinite or NaN in {spec.order_text} with loss {_loss(spec)}, g_lr "
         f"{spec.optimizer.g_lr:g}, d_lr {spec.optimizer.d_lr:g}.{half}",
         f"{way[0].upper()}{way[1:]}; the curves up to the last finite update are kept.",
     )
@@ -136,7 +136,7 @@ def _shape_mismatch(spec: RunSpec) -> Advice:
 
 def _other(spec: RunSpec) -> Advice:
     return Advice(
-        f"Training stopped in {_order(spec)} with strategy {spec.strategy}, by an error or a signal of a kind that "
+        f"Training stopped in {spec.order_text} with strategy {spec.strategy}, by an error or a signal of a kind that "
         "ganbench does not know.",
         "`ganbench check` looks the networks over; the traceback and what was printed are in the run's artifacts.",
     )
@@ -158,14 +158,6 @@ _TABLE = {
     ErrorKind.SHAPE_MISMATCH: _shape_mismatch,
     ErrorKind.OTHER: _other,
 }
-
-
-def _order(spec: RunSpec) -> str:
-    """`G G D`, long stretches counted."""
-    stretches = [("G", spec.ratio.g), ("D", spec.ratio.d)]
-    if spec.order == "d_first":
-        stretches.reverse()
-    return " ".join(f"{name}×{count}" if count > 4 else " ".join([name] * count) for name, count in stretches)
 
 
 def _loss(spec: RunSpec) -> str:

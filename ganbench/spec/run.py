@@ -89,6 +89,14 @@ class RunSpec(Value):
         return self.evaluate.samples or default_samples(self.dataset)
 
     @property
+    def order_text(self) -> str:
+        """The realised order of a round's updates, long stretches counted: `G G D`, `G×12 D`."""
+        stretches = [("G", self.ratio.g), ("D", self.ratio.d)]
+        if self.order == "d_first":
+            stretches.reverse()
+        return " ".join(f"{name}×{count}" if count > 8 else " ".join([name] * count) for name, count in stretches)
+
+    @property
     def expected(self) -> Expectation:
         """What the table of strategies expects of this run."""
         return expectation(self.strategy, order=self.order, fused=self.optimizer.fused, compiled=self.compile)
