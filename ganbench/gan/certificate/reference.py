@@ -1,23 +1,23 @@
 """The declared gradient of an update, worked out anew: other networks of the same make, set to the weights of that
 moment, on the declared inputs, with the random numbers and buffers that the watched forward pass met.
 
-No strategy and no backward call of the training is used: losses are composed here, gradients come from
-`torch.autograd.grad`.
+No strategy of the training is used: losses are composed here, and every backward pass is one of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
-from ganbench.gan.certificate.observe import Batch, Forward, State, Update
+from ganbench.errors import UsageError
+from ganbench.gan.certificate.seen import Batch, Forward, State, Update, same
 from ganbench.gan.losses import make_loss
 from ganbench.gan.models import build, outputs
 from ganbench.gan.session import AUTOCAST
-from ganbench.gan.streams import stream
 from ganbench.spec.run import RunSpec
 
 
@@ -29,38 +29,55 @@ class Reference:
     """Both networks and the loss of a spec, in `dtype` (float64, or None for the networks' own).
 
     `slack`: by how much, relative to its largest element, a repeated output may differ from the watched one.
+    `taken`: the networks in training, which these must not be.
+
+    Raises:
+        CannotRepeat: the networks cannot be had a second time, or not in that type.
     """
 
     def __init__(
-        self, spec: RunSpec, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype | None, slack: float
+        self,
+        spec: RunSpec,
+        shape: tuple[int, ...],
+        device: torch.device,
+        dtype: torch.dtype | None,
+        slack: float,
+        taken: Iterable[nn.Module],
     ) -> None:
         self.spec, self.device, self.dtype, self._slack = spec, device, dtype, slack
         self.loss = make_loss(spec.loss)
         g, d = build(spec, shape, on_probabilities=self.loss.on_probabilities)
-        modules = nn.ModuleDict({"g": g, "d": d}).to(device=device, dtype=dtype).train()
+        own = {id(p) for module in (g, d) for p in module.parameters()}
+        if own & {id(p) for module in taken for p in module.parameters()}:
+            raise CannotRepeat("the same networks are handed out each time that new ones are made")
+        with repeating("making the networks again"):
+            modules = nn.ModuleDict({"g": g, "d": d}).to(device=device, dtype=dtype).train()
         self._modules = {name: modules[name] for name in ("g", "d")}
+        self._trainable = {name: [p for p in modules[name].parameters() if p.requires_grad] for name in ("g", "d")}
         self._outputs = dict(zip("gd", outputs(spec), strict=True))
         self._autocast = None if dtype is not None else AUTOCAST[spec.precision]
-        self._mixing = stream(spec.seed, "penalty")
 
-    def mix(self, count: int) -> Tensor:
-        """The penalty's next mixing weights (N,), from a stream of its own like the training's."""
-        mix = torch.rand(count, generator=self._mixing)
-        return self._typed(mix.to(self.device))
-
-    def generator_gradient(self, update: Update, seen: Sequence[Forward]) -> list[Tensor]:
-        """The gradient of the generator's loss on the update's latents."""
+    def generator_gradient(self, update: Update, seen: Sequence[Forward], scale: float = 1.0) -> list[Tensor]:
+        """The gradient of the generator's loss on the update's latents. `scale`: the backward pass is that of so many
+        times the loss, for types that small gradients do not fit into."""
         self._set(update)
-        made = made_by(seen, update)
+        made = update.made
         fakes = self._run("g", update.latents, made, update)
         shown = (self.as_fakes(made.output) if made is not None else fakes.detach(), *update.latents[1:])
         scores = self._run("d", (fakes, *update.latents[1:]), scored_by(seen, update, shown), update)
-        return self._gradient(self.loss.generator(scores), "g")
+        return self._gradient(self.loss.generator(scores), "g", scale)
 
     def discriminator_gradient(
-        self, update: Update, fakes: Batch, real: Batch, mix: Tensor | None, seen: Sequence[Forward]
+        self,
+        update: Update,
+        fakes: Batch,
+        real: Batch,
+        mix: Tensor | None,
+        seen: Sequence[Forward],
+        scale: float = 1.0,
     ) -> list[Tensor]:
-        """The gradient of the discriminator's loss on a real batch and on fakes, as values."""
+        """The gradient of the discriminator's loss on a real batch and on fakes, as values. `mix` (N,): the mixing
+        weights of a penalty."""
         self._set(update)
         scores = [self._run("d", batch, scored_by(seen, update, batch), update) for batch in (real, fakes)]
         loss, _, _ = self.loss.discriminator(scores[0], scores[1])
@@ -70,18 +87,19 @@ class Reference:
                 batch = (between, *real[1:])
                 return self._run("d", batch, scored_by(seen, update, batch, exact=False), update)
 
-            loss = loss + self.loss.penalty(critic, self._typed(real[0]), self._typed(fakes[0]), mix)
-        return self._gradient(loss, "d")
+            loss = loss + self.loss.penalty(critic, self._typed(real[0]), self._typed(fakes[0]), self._typed(mix.to(self.device)))
+        return self._gradient(loss, "d", scale)
 
     def fakes(self, latents: Batch, weights: State, update: Update, seen: Sequence[Forward]) -> Batch:
-        """The values that G with these weights makes of latents: those watched, else made here."""
-        for one in reversed(seen):
-            if one.role == "g" and one.weights is weights and _equal(one.given, latents):
-                return (self.as_fakes(one.output), *latents[1:])
+        """The values that G with these weights makes of latents: those watched, which must repeat, else made here."""
+        watched = next(
+            (one for one in reversed(seen) if one.role == "g" and one.weights is weights and same(one.given, latents)),
+            None,
+        )
         self._load("g", weights)
         with torch.no_grad():
-            made = self._run("g", latents, None, update)
-        return (made, *latents[1:])
+            made = self._run("g", latents, watched, update, hold=True)
+        return (made if watched is None else self.as_fakes(watched.output), *latents[1:])
 
     def as_fakes(self, output: Tensor) -> Tensor:
         """A generator's output as D is shown it."""
@@ -94,13 +112,13 @@ class Reference:
     @torch.no_grad()
     def _load(self, role: str, weights: State) -> None:
         for name, parameter in self._modules[role].named_parameters():
-            if isinstance(parameter, nn.UninitializedParameter):
-                parameter.materialize(weights[name].shape)
+            if is_lazy(parameter):
+                parameter.materialize(weights[name].shape)  # type: ignore[attr-defined]
             parameter.copy_(weights[name])
 
-    def _run(self, role: str, batch: Batch, watched: Forward | None, update: Update) -> Tensor:
-        """One forward pass with the buffers and random state of a watched one; held against it where the weights are
-        those that it had."""
+    def _run(self, role: str, batch: Batch, watched: Forward | None, update: Update, *, hold: bool = False) -> Tensor:
+        """One forward pass with the buffers and random state of a watched one; held against it where its weights had
+        seen as many steps, and where asked for."""
         module = self._modules[role]
         _replace_buffers(module, update.buffers[role] if watched is None else watched.buffers, self.dtype)
         if watched is not None:
@@ -109,7 +127,7 @@ class Reference:
             made = module(*(self._typed(one) for one in batch))
         pick = self._outputs[role]
         output: Tensor = made if pick is None else pick(made)
-        if watched is not None and watched.weights is update.weights[role]:
+        if watched is not None and (hold or watched.age == update.ages[role]):
             self._hold(role, output, watched)
         return self.as_fakes(output) if self._autocast is not None else output
 
@@ -126,9 +144,17 @@ class Reference:
                 f"output that differs by {apart:.2g}"
             )
 
-    def _gradient(self, loss: Tensor, role: str) -> list[Tensor]:
-        trainable = [p for p in self._modules[role].parameters() if p.requires_grad]
-        return list(torch.autograd.grad(loss, trainable, allow_unused=True, materialize_grads=True))
+    def _gradient(self, loss: Tensor, role: str, scale: float) -> list[Tensor]:
+        # `backward` rather than `autograd.grad`: reentrant checkpoints know no other.
+        (loss * scale).backward()  # type: ignore[no-untyped-call]
+        found = []
+        for parameter in self._trainable[role]:
+            gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            found.append((gradient.to_dense() if gradient.is_sparse else gradient) / scale)
+        for module in self._modules.values():
+            for parameter in module.parameters():
+                parameter.grad = None
+        return found
 
     def _typed(self, tensor: Tensor) -> Tensor:
         return tensor.to(self.dtype) if self.dtype is not None and tensor.is_floating_point() else tensor
@@ -140,23 +166,29 @@ class Reference:
 ROLES = {"g": "generator", "d": "discriminator"}
 
 
-def made_by(seen: Sequence[Forward], update: Update) -> Forward | None:
-    """The generator's pass on an update's latents, as it was before the update was asked for."""
-    passes = [one for one in seen[: update.since] if one.role == "g" and _equal(one.given, update.latents)]
-    return passes[-1] if passes else None
+@contextmanager
+def repeating(what: str) -> Iterator[None]:
+    """Whatever a network raises here, such as one that is made for float32 alone, it does not repeat.
+
+    Raises:
+        CannotRepeat: it raised.
+    """
+    try:
+        yield
+    except (CannotRepeat, UsageError):
+        raise
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise CannotRepeat(f"{what} raised {type(error).__name__}: {first}") from None
 
 
 def scored_by(seen: Sequence[Forward], update: Update, batch: Batch, *, exact: bool = True) -> Forward | None:
     """The discriminator's pass on these inputs: the update's own one, the first since it was asked for, else the last
     before."""
-    same = _equal if exact else _close
-    passes = [n for n, one in enumerate(seen) if one.role == "d" and same(one.given[: len(batch)], batch)]
+    like = same if exact else _close
+    passes = [n for n, one in enumerate(seen) if one.role == "d" and like(one.given[: len(batch)], batch)]
     own = [n for n in passes if n >= update.since]
     return seen[own[0]] if own else seen[passes[-1]] if passes else None
-
-
-def _equal(one: Batch, other: Batch) -> bool:
-    return all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(one, other, strict=False))
 
 
 def _close(one: Batch, other: Batch) -> bool:
@@ -167,12 +199,14 @@ def _close(one: Batch, other: Batch) -> bool:
 
 
 def _replace_buffers(module: nn.Module, buffers: State, dtype: torch.dtype | None) -> None:
-    # By other tensors, not in place: a forward pass before this one may have saved them for its backward.
+    # By other tensors, not in place: a forward pass before this one may have saved them for its backward. One buffer
+    # in several layers stays one.
+    new: dict[int, Tensor] = {}
     for name, part in module.named_modules():
         for key, there in part._buffers.items():
             if there is None:
                 continue
             value = buffers.get(f"{name}.{key}" if name else key)
-            if value is not None:
-                typed = value.to(dtype) if dtype is not None and value.is_floating_point() else value
-                part._buffers[key] = typed.clone()
+            if value is not None and id(there) not in new:
+                new[id(there)] = (value.to(dtype) if dtype is not None and value.is_floating_point() else value).clone()
+            part._buffers[key] = new.get(id(there), there)
