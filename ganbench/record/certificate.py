@@ -23,7 +23,8 @@ class Truth(BaseModel):
         missing: steps in which no gradient was there at all.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # A share of a gradient that should be zero is infinite: JSON has no number for it.
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
     updates: int
     untrue: int
@@ -50,7 +51,8 @@ class Certificate(BaseModel):
         retained_graph_bytes: what is saved for backward at the D phase's peak and was there before its first update.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # A share of a gradient that should be zero is infinite: JSON has no number for it.
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
     schema_version: int = SCHEMA_VERSION
     spec: RunSpec

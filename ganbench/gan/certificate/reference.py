@@ -87,7 +87,9 @@ class Reference:
                 batch = (between, *real[1:])
                 return self._run("d", batch, scored_by(seen, update, batch, exact=False), update)
 
-            loss = loss + self.loss.penalty(critic, self._typed(real[0]), self._typed(fakes[0]), self._typed(mix.to(self.device)))
+            loss = loss + self.loss.penalty(
+                critic, self._typed(real[0]), self._typed(fakes[0]), self._typed(mix.to(self.device))
+            )
         return self._gradient(loss, "d", scale)
 
     def fakes(self, latents: Batch, weights: State, update: Update, seen: Sequence[Forward]) -> Batch:
