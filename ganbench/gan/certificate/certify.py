@@ -66,7 +66,10 @@ def certify(
             reason = f"cannot be certified because {why}"
         finally:
             begun.again()
-    return _certificate(spec, None, reason, rounds=0)
+    return Certificate(
+        spec=spec, strategy=spec.strategy, ratio=str(spec.ratio), verdict=None, reason=reason, rounds=0,
+        expected=str(spec.expected),
+    )  # fmt: skip
 
 
 def _certified(
@@ -88,24 +91,15 @@ def _certified(
         raise CannotRepeat(str(refused)) from None
     if not equal(played.start, reference.start):
         raise CannotRepeat("the networks get other initial weights each time that they are made")
-    common = {"rounds": played.rounds, "truth": _truths(played.findings), "reference": _TEXT_OF[dtype]}
     if played.error is not None:
-        kind = classify(type(played.error).__name__, str(played.error))
-        text = f"{type(played.error).__name__}: {(str(played.error).splitlines() or [''])[0]}"
-        return _certificate(
-            spec, Verdict.RAISES, f"round {played.rounds + 1} raised", error_kind=kind, error=text,
-            tolerance=tolerance, **common,
-        )  # fmt: skip
+        return _certificate(spec, Verdict.RAISES, f"round {played.rounds + 1} raised", played, dtype, tolerance)
     if played.skipped:
         names = " and ".join(ROLES[name] for name in played.skipped)
         raise CannotRepeat(f"every step of the {names} overflowed and was skipped; more rounds may do")
     exact = device.type == "cpu" and not spec.compile
     apart = difference(played.end, reference.end) if reference.error is None else None
     verdict, why = _verdict(played, reference, declared, apart, exact)
-    return _certificate(
-        spec, verdict, why, tolerance=tolerance, trajectory_difference=apart, exact=exact,
-        faults=any(one.fault for one in played.findings), **common,
-    )  # fmt: skip
+    return _certificate(spec, verdict, why, played, dtype, tolerance, trajectory_difference=apart, exact=exact)
 
 
 def _verdict(
@@ -152,17 +146,20 @@ def _alike(played: Played, reference: Played) -> bool:
 
 
 def _certificate(
-    spec: RunSpec, verdict: Verdict | None, reason: str, *, rounds: int, error_kind: ErrorKind | None = None,
-    error: str | None = None, truth: dict[str, Truth] | None = None, reference: str = "", tolerance: float = 0.0,
-    trajectory_difference: float | None = None, exact: bool = True, faults: bool = False,
+    spec: RunSpec, verdict: Verdict, reason: str, played: Played, dtype: torch.dtype | None, tolerance: float,
+    *, trajectory_difference: float | None = None, exact: bool = True,
 ) -> Certificate:  # fmt: skip
-    as_expected = came_out(spec.expected, verdict, error_kind)
+    error, kind, text = played.error, None, None
+    if error is not None:
+        kind = classify(type(error).__name__, str(error))
+        text = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+    # Another estimator is expected to be true to what it declares.
+    untrue = verdict is Verdict.OTHER_ESTIMATOR and any(one.fault for one in played.findings)
     return Certificate(
-        spec=spec, strategy=spec.strategy, ratio=str(spec.ratio), verdict=verdict, reason=reason, rounds=rounds,
-        error_kind=error_kind, error=error, truth=truth or {}, reference=reference, tolerance=tolerance,
+        spec=spec, strategy=spec.strategy, ratio=str(spec.ratio), verdict=verdict, reason=reason, rounds=played.rounds,
+        error_kind=kind, error=text, truth=_truths(played.findings), reference=_TEXT_OF[dtype], tolerance=tolerance,
         trajectory_difference=trajectory_difference, exact=exact, expected=str(spec.expected),
-        # Another estimator is expected to be true to what it declares.
-        as_expected=as_expected and not (faults and verdict is Verdict.OTHER_ESTIMATOR),
+        as_expected=came_out(spec.expected, verdict, kind) and not untrue,
     )  # fmt: skip
 
 

@@ -79,10 +79,8 @@ class Comparison:
         # The reference's passes draw random numbers; the training's state must not notice.
         with torch.random.fork_rng(self._cuda), repeating("recomputing a gradient"):
             # In the order of the updates: networks that count their calls then count the same.
-            asked = [(step.update, step) for step in observer.steps if step.update is not None]
-            found = [
-                self._look(step, update, observer) for update, step in sorted(asked, key=lambda one: one[0].number)
-            ]
+            asked = {step.update.number: (step, step.update) for step in observer.steps if step.update is not None}
+            found = [self._look(*asked[number], observer) for number in sorted(asked)]
         for step in observer.steps:
             if step.update is None and any(gradient is not None for gradient in step.gradients):
                 text = f"the {ROLES[step.player]}'s optimizer took a step that no update asked for"

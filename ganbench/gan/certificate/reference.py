@@ -62,6 +62,8 @@ class Reference:
         times the loss, for types that small gradients do not fit into."""
         self._set(update)
         made = update.made
+        if made is not None and made.age == update.ages["g"]:
+            self._load("g", made.weights)  # a network may edit its own weights when it is called
         fakes = self._run("g", update.latents, made, update)
         shown = (self.as_fakes(made.output) if made is not None else fakes.detach(), *update.latents[1:])
         scores = self._run("d", (fakes, *update.latents[1:]), scored_by(seen, update, shown), update)
@@ -87,9 +89,8 @@ class Reference:
                 batch = (between, *real[1:])
                 return self._run("d", batch, scored_by(seen, update, batch, exact=False), update)
 
-            loss = loss + self.loss.penalty(
-                critic, self._typed(real[0]), self._typed(fakes[0]), self._typed(mix.to(self.device))
-            )
+            values = (self._typed(one) for one in (real[0], fakes[0], mix.to(self.device)))
+            loss = loss + self.loss.penalty(critic, *values)
         return self._gradient(loss, "d", scale)
 
     def fakes(self, latents: Batch, weights: State, update: Update, seen: Sequence[Forward]) -> Batch:
@@ -115,7 +116,7 @@ class Reference:
     def _load(self, role: str, weights: State) -> None:
         for name, parameter in self._modules[role].named_parameters():
             if is_lazy(parameter):
-                parameter.materialize(weights[name].shape)  # type: ignore[attr-defined]
+                parameter.materialize(weights[name].shape)
             parameter.copy_(weights[name])
 
     def _run(self, role: str, batch: Batch, watched: Forward | None, update: Update, *, hold: bool = False) -> Tensor:
@@ -126,7 +127,8 @@ class Reference:
         if watched is not None:
             watched.random.restore(self.device)
         with self._cast():
-            made = module(*(self._typed(one) for one in batch))
+            # Copies of what is kept: a network may edit its input.
+            made = module(*(self._typed(one if one.requires_grad else one.clone()) for one in batch))
         pick = self._outputs[role]
         output: Tensor = made if pick is None else pick(made)
         if watched is not None and (hold or watched.age == update.ages[role]):
@@ -179,7 +181,7 @@ def repeating(what: str) -> Iterator[None]:
         yield
     except (CannotRepeat, UsageError):
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever a network raises
         first = (str(error).splitlines() or [""])[0]
         raise CannotRepeat(f"{what} raised {type(error).__name__}: {first}") from None
 

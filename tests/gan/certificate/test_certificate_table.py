@@ -164,14 +164,14 @@ def test_a_certificate_is_lossless_as_json(certificate: Callable[..., Certificat
 
 def test_certifying_leaves_the_random_state_of_a_training_alone(spec_of: SpecOf, data: Data, own: Own) -> None:
     """The rounds under observation are those that a run plays: same weights afterwards."""
-    from ganbench.gan.certificate.certify import _play
+    from ganbench.gan.certificate.play import Begun, play
     from ganbench.gan.session import Session
 
     model = own("Noisy", "Discriminator", d={"dropout": 0.3})
     spec = spec_of(model=model, ratio="2:3")
-    watched = _play(spec, data, CPU, 3, None, "last", None, 1e-4)
+    watched = play(spec, data, CPU, 3, "last", None, begun=Begun.now())
     plain = Session(spec, data, CPU)
     for _ in range(3):
         plain.play_round()
     for key, tensor in plain.pair.d.module.state_dict().items():
-        assert torch.equal(tensor, watched.state[f"d.{key}"])
+        assert torch.equal(tensor, watched.end[f"d.{key}"])
