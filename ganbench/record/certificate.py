@@ -41,11 +41,15 @@ class Certificate(BaseModel):
         reason: what decided, in one sentence.
         rounds: how many were played; fewer than asked for where one raised.
         reference: the type that the declared gradients were recomputed in.
-        tolerance: share up to which a gradient counts as the declared one.
+        tolerance: share up to which a gradient counts as the declared one; where the recomputation is in float64 and
+            finds more, it is repeated in the networks' own type, which decides. An update that is seen to go through
+            stale weights or other batches than the declared ones counts as untrue however small its share.
         truth: by network, `g` and `d`; empty where no step was reached.
         trajectory_difference: the largest absolute difference of any parameter or buffer from those of `detach` after
             the same rounds; 0 is bit-equal, None where one of the two did not get that far.
-        exact: whether equal trajectories are expected to the bit (CPU, not compiled); otherwise up to `tolerance`.
+        exact: whether equal trajectories are expected to the bit (CPU, not compiled). Otherwise `same` asks for true
+            gradients on the same fakes, as many random numbers drawn, and an end near that of `detach` relative to the
+            way there.
         discarded_gradient_bytes: by phase, gradients computed and discarded in a round.
         discarded_time_share: by phase, the share of its time that these take.
         retained_graph_bytes: what is saved for backward at the D phase's peak and was there before its first update.

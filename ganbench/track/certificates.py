@@ -55,7 +55,7 @@ def tag_verdicts(store: Store, runs: Mapping[str, StoredRun], verdicts: Mapping[
 
 def certificate_json(certificates: Iterable[Certificate]) -> str:
     """Lossless, as `verify.json` holds it."""
-    return json.dumps([certificate.model_dump(mode="json") for certificate in certificates], indent=1)
+    return json.dumps([json.loads(certificate.model_dump_json()) for certificate in certificates], indent=1)
 
 
 def figures(certificate: Certificate) -> dict[str, float]:

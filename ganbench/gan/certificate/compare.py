@@ -38,11 +38,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class _Asked:
-    """All that a step's declared gradient depends on."""
+    """All that a step's declared gradient depends on. `watched`: the fakes are values of a pass that was seen."""
 
     step: Step
     update: Update
     fakes: Batch
+    watched: bool
     mix: Tensor | None
     seen: Sequence[Forward]
 
@@ -93,8 +94,8 @@ class Comparison:
     def _look(self, step: Step, update: Update, observer: Observer) -> Finding | None:
         role, seen = ROLES[update.player], observer.forwards[: step.until]
         mix = torch.rand(len(update.real[0]), generator=self._mixing) if self._needs_mix and update.real else None
-        fakes = self._declared_fakes(update, seen) if update.player == "d" else ()
-        asked = _Asked(step, update, fakes, mix, seen)
+        fakes, watched = self._declared_fakes(update, seen) if update.player == "d" else ((), False)
+        asked = _Asked(step, update, fakes, watched, mix, seen)
         declared = _declared(self._reference, asked)
         truth, got, before = _flat(declared), _flat(step.gradients, declared), _flat(update.before, declared)
         if step.scale is not None and not _finite(got):
@@ -106,7 +107,9 @@ class Comparison:
         if share > self._tolerance:
             share, confirmed = self._second_look(asked, got, truth, share)
         if share <= self._tolerance or confirmed:
-            return Finding(update.player, share, None)
+            # Short steps and small edits hide behind rounding: what was done is looked at too.
+            fault, text = _done(asked) or (None, "")
+            return Finding(update.player, share, fault, text)
         if all(g is None for g in step.gradients) or not float(got.norm()):
             return Finding(update.player, share, "missing", f"the {role} got no gradient at its step")
         size = _share(before, truth)
@@ -119,9 +122,8 @@ class Comparison:
             raise CannotRepeat("the strategy calls a network past the session: its passes cannot be watched")
         if update.player == "d" and (other := self._other_inputs(asked, got)):
             return Finding("d", share, *other)
-        if self._outdated(asked):
-            text = f"the {role}'s gradient went through weights that were changed after its forward pass"
-            return Finding(update.player, share, "stale", text)
+        if stale := _outdated(asked):
+            return Finding(update.player, share, *stale)
         text = f"the {role}'s gradient differs from the declared one by {share:.3g} of its length"
         return Finding(update.player, share, "unknown", text)
 
@@ -149,15 +151,14 @@ class Comparison:
         # On the CPU the own type repeats to the bit: nothing is left to rounding.
         return share, not self._exact and near <= _ROUNDINGS * rounding
 
-    def _declared_fakes(self, update: Update, seen: Sequence[Forward]) -> Batch:
+    def _declared_fakes(self, update: Update, seen: Sequence[Forward]) -> tuple[Batch, bool]:
         if self._estimator == "last":
             if update.made is not None:
-                return (self._reference.as_fakes(update.made.output), *update.latents[1:])
+                return (self._reference.as_fakes(update.made.output), *update.latents[1:]), True
             return self._reference.fakes(update.latents, update.generator, update, seen)
-        own = self._estimator == "fresh" and update.own_latents is not None
-        latents = update.own_latents if own and update.own_latents is not None else update.latents
-        weights = update.weights["g"] if own else update.updated
-        return self._reference.fakes(latents, weights, update, seen)
+        if self._estimator == "fresh" and update.own_latents is not None:
+            return self._reference.fakes(update.own_latents, update.weights["g"], update, seen)
+        return self._reference.fakes(update.latents, update.updated, update, seen)
 
     def _other_inputs(self, asked: _Asked, got: Tensor) -> tuple[Fault, str] | None:
         """Whether the gradient is that of the declared loss on what D was really shown, real batch first."""
@@ -173,19 +174,44 @@ class Comparison:
         if _share(got - truth, truth) > self._tolerance:
             return None
         if not same(shown[0], update.real):
-            return "real batch edited", "D was shown a real batch that an earlier pass had edited in place"
-        return "other fakes", "D was shown other fakes than the declared ones"
+            return _EDITED
+        return _OTHERS
 
-    def _outdated(self, asked: _Asked) -> bool:
-        """Whether a pass that this update's loss came from happened before a step that came before the update."""
-        update, shown, made = asked.update, asked.fakes, None
-        if update.player == "g":
-            made = update.made
-            if made is None:
-                return False
-            shown = (self._reference.as_fakes(made.output), *update.latents[1:])
-        passes = [one for one in (made, scored_by(asked.seen, update, shown)) if one is not None]
-        return any(one.age != update.ages[one.role] for one in passes)
+
+_EDITED: tuple[Fault, str] = ("real batch edited", "D was shown a real batch that an earlier pass had edited in place")
+_OTHERS: tuple[Fault, str] = ("other fakes", "D was shown other fakes than the declared ones")
+
+
+def _done(asked: _Asked) -> tuple[Fault, str] | None:
+    """What went wrong with a step, told by the passes alone."""
+    if stale := _outdated(asked):
+        return stale
+    update = asked.update
+    shown = [one.given for one in asked.seen[update.since :] if one.role == "d"]
+    if update.player == "g" or not shown:
+        return None
+    if not any(same(given, update.real) for given in shown):
+        return _EDITED
+    return None if not asked.watched or any(same(given, asked.fakes) for given in shown) else _OTHERS
+
+
+def _outdated(asked: _Asked) -> tuple[Fault, str] | None:
+    """Whether a pass that an update's loss came from happened before a step that came before the update."""
+    update, shown, made = asked.update, asked.fakes, None
+    if update.player == "g":
+        made = update.made
+        if made is None:
+            return None
+        output = made.output
+        # As D was shown it: in its own type, or in float32.
+        shown = (output, *update.latents[1:])
+        if scored_by(asked.seen, update, shown) is None:
+            shown = (output.float(), *update.latents[1:])
+    passes = [one for one in (made, scored_by(asked.seen, update, shown)) if one is not None]
+    if any(one.age != update.ages[one.role] and one.weights is not update.weights[one.role] for one in passes):
+        role = ROLES[update.player]
+        return "stale", f"the {role}'s gradient went through weights that were changed after its forward pass"
+    return None
 
 
 def _declared(reference: Reference, asked: _Asked) -> list[Tensor]:

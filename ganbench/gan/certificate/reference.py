@@ -93,8 +93,9 @@ class Reference:
             loss = loss + self.loss.penalty(critic, *values)
         return self._gradient(loss, "d", scale)
 
-    def fakes(self, latents: Batch, weights: State, update: Update, seen: Sequence[Forward]) -> Batch:
-        """The values that G with these weights makes of latents: those watched, which must repeat, else made here."""
+    def fakes(self, latents: Batch, weights: State, update: Update, seen: Sequence[Forward]) -> tuple[Batch, bool]:
+        """The values that G with these weights makes of latents, and whether they were watched, in which case they
+        must repeat; else they are made here."""
         watched = next(
             (one for one in reversed(seen) if one.role == "g" and one.weights is weights and same(one.given, latents)),
             None,
@@ -102,7 +103,8 @@ class Reference:
         self._load("g", weights)
         with torch.no_grad():
             made = self._run("g", latents, watched, update, hold=True)
-        return (made if watched is None else self.as_fakes(watched.output), *latents[1:])
+        values = made if watched is None else self.as_fakes(watched.output)
+        return (values, *latents[1:]), watched is not None
 
     def as_fakes(self, output: Tensor) -> Tensor:
         """A generator's output as D is shown it."""
