@@ -125,6 +125,8 @@ def print_certificates(console: Console, sweep: SweepSpec, certificates: Sequenc
 
 
 def _cells(one: Certificate) -> list[str]:
+    from ganbench.record.memory import share_text
+
     leftovers = []
     for name in ("g", "d"):
         truth = one.truth.get(name)
@@ -140,7 +142,7 @@ def _cells(one: Certificate) -> list[str]:
     if one.discarded_gradient_bytes is not None:
         shares = one.discarded_time_share or {}
         parts = [
-            f"{size / _MIB:.2f} MiB in {phase.upper()} ({shares.get(phase, 0):.0%})"
+            f"{size / _MIB:.2f} MiB in {phase.upper()} ({share_text(shares.get(phase, 0.0))})"
             for phase, size in one.discarded_gradient_bytes.items()
             if size
         ]

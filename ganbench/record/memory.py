@@ -7,6 +7,11 @@ from pydantic import BaseModel, ConfigDict
 MIB = 2**20
 
 
+def share_text(share: float) -> str:
+    """A measured share of time in words; one that is lost in noise, below it too, is less than a hundredth."""
+    return "<1%" if share < 0.01 else f"{share:.0%}"
+
+
 class Split(BaseModel):
     """Bytes of live tensors at one moment by what they are for; each storage stands in one place.
 

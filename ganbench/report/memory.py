@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from ganbench.record.memory import MIB, LiveMemory
+from ganbench.record.memory import MIB, LiveMemory, share_text
 
 DEFINITION = (
     "MiB of live tensors at the peak of each phase, from rounds of their own after training; equal for every seed. "
@@ -38,7 +38,7 @@ def _row(label: str, memory: LiveMemory, shares: Mapping[str, float]) -> dict[st
             row[f"{name} {title}"] = _mib(getattr(split, part))
     row["retained graph"] = _mib(memory.retained_graph_bytes)
     for phase in ("g", "d"):
-        share = f" ({shares[phase]:.0%} of its time)" if shares.get(phase) else ""
+        share = f" ({share_text(shares[phase])} of its time)" if shares.get(phase) else ""
         row[f"discarded in {phase.upper()}"] = _mib(memory.discarded_gradient_bytes[phase]) + share
     return row
 

@@ -12,6 +12,7 @@ import torch
 from ganbench.execute.discarded import PAIRS, discarded_time
 from ganbench.gan.data import load
 from ganbench.gan.session import Session
+from ganbench.record.memory import share_text
 from ganbench.spec.run import RunSpec
 
 
@@ -97,3 +98,10 @@ def test_the_networks_are_free_again_where_a_round_raises(monkeypatch: pytest.Mo
     monkeypatch.setattr(session, "play_round", fail)
     with unchanged(session), pytest.raises(RuntimeError, match="no"):
         discarded_time(session, CountingClock(session))
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(-0.02, "<1%"), (0.0, "<1%"), (0.009, "<1%"), (0.012, "1%"), (0.25, "25%")]
+)
+def test_a_share_that_is_lost_in_noise_is_not_a_negative_time(share: float, text: str) -> None:
+    assert share_text(share) == text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, Protocol
@@ -63,6 +64,8 @@ class Functions(TorchFunctionMode):
         super().__init__()
         self._listener = listener
         self.quiet = False
+        # What was brought to the host last. On the CPU it is the very tensor, and only the next call tells them apart.
+        self._fetched: Callable[[], Tensor | None] = _nothing
 
     def __torch_function__(
         self,
@@ -76,16 +79,26 @@ class Functions(TorchFunctionMode):
             return func(*args, **given)
         if func is BACKWARD or func is BACKWARD_OF or func is GRAD:
             return self._listener.backward(func, args, given)
-        wait = _wait(func, args, given)
+        on_host = bool(args) and args[0] is not None and args[0] is self._fetched()
+        wait = None if on_host else _wait(func, args, given)
+        self._fetched = _nothing
         if wait is not None and not _called_by_torch(sys._getframe()):
             self._listener.waited(wait)
         result = func(*args, **given)
         if isinstance(result, Tensor | tuple | list):
-            tags = _tags_after(wait, args, given)
-            if tags:
+            tags = _tags_after(args, given)
+            if wait is not None or on_host:
+                tags -= {DEVICE}
+            if isinstance(result, Tensor) and wait is not None and result is args[0]:
+                self._fetched = weakref.ref(result)
+            elif tags:
                 for tensor in _tensors((result,)):
                     tag(tensor, tags)
         return result
+
+
+def _nothing() -> None:
+    return None
 
 
 def tags_of(*values: Any) -> frozenset[str]:
@@ -111,12 +124,12 @@ def _tensors(values: Any, depth: int = 2) -> Iterator[Tensor]:
             yield from _tensors(value, depth - 1)
 
 
-def _tags_after(wait: str | None, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> frozenset[str]:
+def _tags_after(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> frozenset[str]:
     tags = tags_of(*args, *kwargs.values())
     device = kwargs.get("device")
     if isinstance(device, torch.device) or any(isinstance(value, torch.device) for value in args):
         tags |= {DEVICE}
-    return tags - {DEVICE} if wait is not None else tags
+    return tags
 
 
 def _wait(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:

@@ -66,6 +66,7 @@ class Observer:
         ):
             self._open.callback(hook.remove)
         self._open.callback(self._gradients.close)
+        self._open.enter_context(_old_objects_left_alone())
         self._open.enter_context(self._functions)
         return self
 
@@ -227,6 +228,19 @@ class Observer:
             yield
         finally:
             self._functions.quiet = before
+
+
+@contextmanager
+def _old_objects_left_alone() -> Iterator[None]:
+    """Collections inside go over what was made inside alone: torch's modules are many thousands of objects."""
+    ours = gc.get_freeze_count() == 0
+    if ours:
+        gc.freeze()
+    try:
+        yield
+    finally:
+        if ours:
+            gc.unfreeze()
 
 
 def _asked(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
