@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ganbench.errors import DeviceUnavailable, UserCodeError
 from ganbench.execute.local import LocalExecutor
 from ganbench.record.loop import LoopSeen
@@ -33,11 +35,13 @@ def observed(spec: RunSpec, place: str, rounds: int, download: bool) -> LoopSeen
 
     torch.set_num_threads(spec.threads)
     name = spec.device
+    lines: tuple[str, ...] = ()
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = device_for(name)
-    except DeviceUnavailable:
-        device = torch.device("cpu")
+    except DeviceUnavailable as error:
+        device, lines = torch.device("cpu"), (f"{error}; observed on the CPU instead",)
     argv = spec.model.argv if isinstance(spec.model, UserModelSpec) else ()
-    return observe_step(spec, load(spec.dataset, download=download), device, place, rounds, argv)
+    seen = observe_step(spec, load(spec.dataset, download=download), device, place, rounds, argv)
+    return replace(seen, lines=(*lines, *seen.lines))

@@ -20,7 +20,7 @@ from ganbench.gan.foreign.switches import watched
 from ganbench.gan.foreign.telling import told
 from ganbench.gan.observe.arguments import Plan, plan_for
 from ganbench.gan.observe.given import Given, given_of
-from ganbench.gan.observe.lasting import host_waits, kept_alive, needless_retain, never_moves
+from ganbench.gan.observe.lasting import host_waits, kept_alive, needless_retain, never_moves, not_a_number
 from ganbench.gan.observe.observer import Observer
 from ganbench.gan.observe.raised import raised
 from ganbench.gan.observe.updates import Updates
@@ -30,6 +30,8 @@ from ganbench.spec.run import RunSpec
 from ganbench.spec.seeds import derive_seed
 
 ROUNDS = 6
+# Warnings that observing brings about, where a step compiles something.
+_OURS = ("global hooks on modules", "sys._getframe")
 
 
 def observe_step(
@@ -57,7 +59,8 @@ def observe_step(
         if not name.endswith("random state") and name != "warnings filters"
     ]
     wrote = [f"the step wrote {', '.join(list(left.wrote)[:5])} into its working folder"] if left.wrote else []
-    said = dict.fromkeys(f"warned: {' '.join(str(one.message).split())[:200]}" for one in heard)
+    texts = [" ".join(str(one.message).split()) for one in heard]
+    said = dict.fromkeys(f"warned: {text[:200]}" for text in texts if not any(part in text for part in _OURS))
     return LoopSeen(seen.place, seen.asked, seen.rounds, seen.findings, (*set_here, *wrote, *list(said)[:5]))
 
 
@@ -81,7 +84,8 @@ def observe(
                 plan.call(step, values)
             except (Exception, SystemExit) as one:  # noqa: BLE001 - what a user's step raises is looked for
                 # Text only: the exception keeps its frames' tensors alive.
-                error = (type(one).__name__, str(one), " ".join(told(one, place.rpartition(":")[0]).split())[:300])
+                line = " ".join(told(one, place.rpartition(":")[0]).split()).partition(" Hint: ")[0]
+                error = (type(one).__name__, str(one), line[:300])
                 break
             finally:
                 values.clear()
@@ -102,6 +106,7 @@ def observe(
 
     def found() -> Iterator[Finding]:
         yield from updates.findings()
+        yield from not_a_number(seen)
         if error is not None:
             yield from raised(seen, *error, rows)
         else:

@@ -73,6 +73,20 @@ def _plural(kind: str, count: int) -> str:
     return "" if count == 1 else "es" if kind == "loss" else "s"
 
 
+def not_a_number(seen: Timeline) -> Iterator[Finding]:
+    """Losses that are NaN."""
+    bad = [one for one in seen.backwards if one.nan]
+    if bad:
+        yield Finding(
+            "loss-not-finite",
+            "warning",
+            "a loss is NaN: so is every weight after the next step",
+            f"{len(bad)} of {len(seen.backwards)} backward passes, first in call {bad[0].round + 1}: "
+            f"backward{at_lines(one.line for one in bad)}",
+            "look at the loss on these scores, at the learning rates and at the precision",
+        )
+
+
 def needless_retain(seen: Timeline) -> Iterator[Finding]:
     """`retain_graph=True` whose graph no later pass went through."""
     needless = [one for one in seen.backwards if one.retain and not one.reused]

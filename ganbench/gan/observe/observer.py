@@ -123,7 +123,8 @@ class Observer:
         self, fills: bool, roots: list[Tensor], inputs: list[Tensor] | None, retain: bool, create: bool
     ) -> Backward:
         scored = any(SCORED_REAL in tags_of(root) for root in roots)
-        now = Backward(len(self.seen.backwards), self._round, self._line(), fills, retain and not create, scored)
+        nan = any(bool(root.isnan().any()) for root in roots)
+        now = Backward(len(self.seen.backwards), self._round, self._line(), fills, retain and not create, scored, nan)
         self.seen.backwards.append(now)
         self._look(now.line)
         if fills:
@@ -157,7 +158,9 @@ class Observer:
         same = above.network == network or id(module) in self._shared
         self._calls.append(above if same else Call(network, self._round, above.line, self.weights.epochs[network]))
 
-    def _forward_ends(self, module: nn.Module, args: Any, kwargs: Any, made: Any) -> None:
+    def _forward_ends(self, module: nn.Module, args: Any, *further: Any) -> None:
+        # Where the forward pass raised, torch leaves the keyword arguments out.
+        *kwargs, made = further
         if id(module) not in self._member or self._in_backward or not self._calls:
             return
         call = self._calls.pop()
@@ -180,9 +183,21 @@ class Observer:
         if REAL in given or FAKE not in given:
             tag(made, frozenset({DEVICE, SCORED_REAL}))
 
-    def _step_begins(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    def _step_begins(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         with self._quietly():
             self._look(self._line())
+        # A closure makes the gradients inside the step: they are looked at when it is over.
+        if not _has_closure(args, kwargs):
+            self._write_step(optimizer)
+
+    def _step_ends(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        if _has_closure(args, kwargs):
+            self._write_step(optimizer)
+        with self._quietly():
+            self.seen.moved |= set(self._look(self._line()))
+
+    def _write_step(self, optimizer: torch.optim.Optimizer) -> None:
+        with self._quietly():
             self._gradients.notice_cleared()
             stepped = [p for group in optimizer.param_groups for p in group["params"]]
             taken = {name: self._gradients.take(name, stepped) for name in self.weights.own}
@@ -199,10 +214,6 @@ class Observer:
                 left,
             )
         )
-
-    def _step_ends(self, *_: Any) -> None:
-        with self._quietly():
-            self.seen.moved |= set(self._look(self._line()))
 
     # ---------------------------------------------------------------------------------------------------------------
 
@@ -241,6 +252,11 @@ def _old_objects_left_alone() -> Iterator[None]:
     finally:
         if ours:
             gc.unfreeze()
+
+
+def _has_closure(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    # The optimizer itself comes first.
+    return any(callable(given) for given in (*args[1:], *kwargs.values()))
 
 
 def _asked(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,6 +37,7 @@ class Backward:
     Attributes:
         retain: `retain_graph=True` was asked for, without `create_graph`.
         scored_real: the loss came from scores of something that is not the generator's.
+        nan: the loss was NaN.
         reached: networks whose own parameters got a gradient that is not all zeros.
         changed: forward passes it went through whose weights were changed since.
         again: forward passes whose part of the graph an earlier backward pass had freed, with that pass's index.
@@ -49,6 +50,7 @@ class Backward:
     fills: bool
     retain: bool
     scored_real: bool
+    nan: bool
     reached: set[str] = field(default_factory=set)
     changed: list[Call] = field(default_factory=list)
     again: list[tuple[Call | None, int]] = field(default_factory=list)

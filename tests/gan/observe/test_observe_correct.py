@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch import autograd, nn
 from torch.autograd import grad
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from ganbench.gan.observe import Given, observe
 from ganbench.gan.observe.arguments import plan_for
@@ -136,6 +138,58 @@ def gradients_put_in_place(G, D, opt_g, opt_d, real, z):
     opt_d.step()
 
 
+def by_closures(G, D, opt_g, opt_d, real, z):
+    def for_d():
+        opt_d.zero_grad()
+        loss = F.softplus(-D(real)).mean() + F.softplus(D(G(z).detach())).mean()
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        opt_d.step(for_d)
+    opt_g.zero_grad()
+    F.softplus(-D(G(z))).mean().backward()
+    opt_g.step()
+
+
+def after_a_call_that_raised(G, D, opt_g, opt_d, real, z):
+    with contextlib.suppress(RuntimeError):
+        D(z)
+    detached(G, D, opt_g, opt_d, real, z)
+
+
+def scaled(G, D, opt_g, opt_d, real, z, i):
+    if i == 0:
+        scalers[:] = [torch.amp.GradScaler("cpu"), torch.amp.GradScaler("cpu")]
+    for _ in range(2):
+        opt_d.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = F.softplus(-D(real)).mean() + F.softplus(D(G(z).detach())).mean()
+        scalers[0].scale(loss).backward()
+        scalers[0].unscale_(opt_d)
+        nn.utils.clip_grad_norm_(D.parameters(), 1.0)
+        scalers[0].step(opt_d)
+        scalers[0].update()
+    opt_g.zero_grad()
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = F.softplus(-D(G(z))).mean()
+    scalers[1].scale(loss).backward()
+    scalers[1].step(opt_g)
+    scalers[1].update()
+
+
+scalers = []
+
+
+def checkpointed(G, D, opt_g, opt_d, real, z):
+    detached(G, D, opt_g, opt_d, real, z)
+    for reentrant in (False, True):
+        opt_g.zero_grad()
+        fake = checkpoint(G, z.clone().requires_grad_(), use_reentrant=reentrant)
+        F.softplus(-checkpoint(D, fake, use_reentrant=reentrant)).mean().backward()
+        opt_g.step()
+
+
 @pytest.mark.parametrize(
     ("step", "order"),
     [
@@ -147,6 +201,10 @@ def gradients_put_in_place(G, D, opt_g, opt_d, real, z):
         (penalised, "D D D G"),
         (relativistic, "D D G"),
         (gradients_put_in_place, "G G D"),
+        (by_closures, "D D G"),
+        (after_a_call_that_raised, "G G D"),
+        (scaled, "D D G"),
+        (checkpointed, "G G D G G"),
     ],
 )
 @pytest.mark.parametrize("fused", [False, True])

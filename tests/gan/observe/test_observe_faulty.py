@@ -233,6 +233,20 @@ def test_networks_that_never_move(watch: Watch, step: Callable[..., None], furth
     assert words in finding.evidence
 
 
+def not_a_number(G, D, opt_g, opt_d, real, z):
+    opt_d.zero_grad()
+    (D(real).mean() * float("nan")).backward()
+    opt_d.step()
+    opt_g.zero_grad()
+    D(G(z)).mean().backward()
+    opt_g.step()
+
+
+def test_a_loss_that_is_nan(watch: Watch) -> None:
+    finding = found(watch(not_a_number, rounds=2))["loss-not-finite"]
+    assert "4 of 4 backward passes, first in call 1" in finding.evidence
+
+
 total: Any = 0.0
 
 
