@@ -12,7 +12,8 @@ from typing import Any
 
 from ganbench.errors import UserCodeError
 
-# What is given → the names that ask for it, as people write them.
+# What is given → the names that ask for it, as people write them; `docs/bring-your-own.md` lists them.
+# Not `real_labels` and the like: for many these are ones, and no classes.
 NAMES: Mapping[str, tuple[str, ...]] = {
     "generator": ("G", "generator", "gen", "netG", "G_net", "model_G", "gen_model"),
     "discriminator": ("D", "discriminator", "disc", "dis", "critic", "netD", "D_net", "netC", "model_D", "disc_model"),
@@ -29,7 +30,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "real", "reals", "real_imgs", "real_images", "real_img", "real_data", "real_batch", "real_samples", "real_x",
         "x_real", "imgs", "images", "img", "data", "batch", "x",
     ),
-    "labels": ("labels", "y", "real_labels", "classes", "targets"),
+    "labels": ("labels", "y", "classes"),
     "latents": ("z", "noise", "latents", "latent", "latent_vectors", "fixed_noise", "z_noise"),
     "latent_dim": ("latent_dim", "latent_size", "z_dim", "nz", "noise_dim"),
     "batch_size": ("batch_size", "bs", "b_size", "n"),
@@ -80,7 +81,7 @@ def plan_for(step: Any, place: str, lacking: Mapping[str, str]) -> Plan:
     """
     where, _, name = place.rpartition(":")
     if isinstance(step, type) or not callable(step):
-        kind = "a class" if isinstance(step, type) else f"a {type(step).__name__}"
+        kind = "a class" if isinstance(step, type) else f"of type {type(step).__name__}"
         raise UserCodeError(f"--loop: '{place}' is {kind}; a function step(G, D, opt_g, opt_d, real, …) is needed")
     function = inspect.unwrap(step)
     called = type(function).__call__ if not hasattr(function, "__code__") else function
