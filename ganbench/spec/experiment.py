@@ -101,22 +101,29 @@ def override(fields: Mapping[str, Any], settings: Iterable[str]) -> dict[str, An
         key = key.strip()
         if not equals or not key:
             raise ExperimentError(f"--set takes key=value, got '{setting}'; for example --set optimizer.g_lr=1e-4")
-        head, *path = key.split(".")
+        head = key.partition(".")[0]
         if head not in RUN_KEYS and head not in OWN_KEYS:
             raise ExperimentError(f"--set {key}: {unknown('key', head, [*OWN_KEYS, *RUN_KEYS])}")
-        value = parse_yaml(text, f"--set {key}")
-        if not path:
-            result[head] = value
-            continue
-        node = _mapping(result.get(head))
-        result[head] = node
-        for part in path[:-1]:
-            node[part] = _mapping(node.get(part))
-            node = node[part]
-        node[path[-1]] = value
-        # One latent has either form; the setting replaces the other one.
-        if head == "latent" and path in (["dim"], ["shape"]):
-            node.pop("shape" if path == ["dim"] else "dim", None)
+        result = lay(result, key, parse_yaml(text, f"--set {key}"))
+    return result
+
+
+def lay(fields: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """The fields with one value laid over them; a dotted key reaches inside. What was given is left as it is."""
+    result = dict(fields)
+    head, *path = key.split(".")
+    if not path:
+        result[head] = value
+        return result
+    node = _mapping(result.get(head))
+    result[head] = node
+    for part in path[:-1]:
+        node[part] = _mapping(node.get(part))
+        node = node[part]
+    node[path[-1]] = value
+    # One latent has either form; the setting replaces the other one.
+    if head == "latent" and path in (["dim"], ["shape"]):
+        node.pop("shape" if path == ["dim"] else "dim", None)
     return result
 
 
