@@ -75,7 +75,7 @@ def _database(address: URL) -> RDBStorage:
             raise UsageError(f"storage {shown}: its driver is not installed ({_line(error)}){hint}") from None
         except SQLAlchemyError as error:
             # Two processes that begin at once both create the tables; the later one finds them at its next try.
-            if attempt == _TRIES - 1 or "exist" not in str(error) and "UNIQUE" not in str(error):
+            if attempt == _TRIES - 1 or ("exist" not in str(error) and "UNIQUE" not in str(error)):
                 raise StoreError(f"storage {shown} cannot be used: {_line(error)}") from None
             time.sleep(0.2 * (attempt + 1))
         except RuntimeError as error:  # another version's tables
