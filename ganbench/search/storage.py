@@ -30,7 +30,7 @@ def open_storage(url: str, tracking_uri: str | None = None) -> BaseStorage:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     if url.startswith(JOURNAL):
         return _journal(Path(url.removeprefix(JOURNAL)).expanduser())
-    address = _address(url)
+    address = address_of(url)
     if tracking_uri is not None and "://" in tracking_uri and _same(address, tracking_uri):
         raise UsageError(_shared(address))
     return get_storage(_database(address))
@@ -38,7 +38,7 @@ def open_storage(url: str, tracking_uri: str | None = None) -> BaseStorage:
 
 def described(url: str) -> str:
     """The URL without its password."""
-    return url if url.startswith(JOURNAL) else _address(url).render_as_string(hide_password=True)
+    return url if url.startswith(JOURNAL) else address_of(url).render_as_string(hide_password=True)
 
 
 def _journal(path: Path) -> BaseStorage:
@@ -49,7 +49,12 @@ def _journal(path: Path) -> BaseStorage:
         raise StoreError(f"the journal '{path}' cannot be used: {error}") from None
 
 
-def _address(url: str) -> URL:
+def address_of(url: str) -> URL:
+    """A database's URL, read.
+
+    Raises:
+        UsageError: it is none.
+    """
     try:
         address = sqlalchemy.make_url(url)
     except ArgumentError:
