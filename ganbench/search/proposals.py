@@ -21,10 +21,10 @@ _TRIES = 10
 _LISTED = 100_000
 
 
-def left(space: Space, seen: set[Point]) -> list[dict[str, Primitive]] | None:
-    """The points of a finite space that are not seen yet; None where there are too many to list."""
+def left(space: Space, seen: set[Point], most: int = _LISTED) -> list[dict[str, Primitive]] | None:
+    """The points of a finite space that are not seen yet; None where there are more than `most` to look through."""
     size = space.size
-    if size is None or size > _LISTED:
+    if size is None or size > most:
         return None
     return [params for params in space.points() if space.place(params) not in seen]
 

@@ -39,8 +39,11 @@ def choose(spec: SearchSpec) -> tuple[str, str]:
 
 
 def seeded(name: str, study_id: str, number: int, trials: int) -> BaseSampler:
-    """A sampler for the trial of that number, of so many in all. Proposals in flight are known to it: TPE takes them for bad ones, the
-    Gaussian process for likely ones; neither proposes beside them."""
+    """A sampler for the trial of that number, of so many in all.
+
+    Proposals in flight are known to it: TPE takes them for bad ones, the Gaussian process for likely ones; neither
+    proposes beside them.
+    """
     seed = derive_seed("search", study_id, number) % 2**32
     if name == "tpe":
         return TPESampler(seed=seed, constant_liar=True, n_startup_trials=max(5, min(10, trials // 4)))
