@@ -48,7 +48,8 @@ def test_every_point_once_and_then_nothing(url: str) -> None:
     assert len(finish(study)) == 8
     assert study.claim() is Nothing.DONE
     assert points(study) == [(g, d) for g in range(1, 5) for d in (1, 2)]
-    assert study.study.best_trial.params == {"g_steps": 1, "d_steps": 1} or study.study.direction.name == "MAXIMIZE"
+    # On ring8 quality is the share of good points: more is better.
+    assert study.study.best_trial.params == {"g_steps": 4, "d_steps": 2}
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "nsga2"])
