@@ -30,8 +30,8 @@ def left(space: Space, seen: set[Point], most: int = _LISTED) -> list[dict[str, 
 
 
 def in_random_order(points: Sequence[dict[str, Primitive]], study_id: str) -> list[dict[str, Primitive]]:
-    """The points as grid and brute force take them: shuffled once for a study, so that what a stopped search has seen
-    is spread over the space, and drift of the machine hits all alike."""
+    """The points that are left, shuffled the same way by every process of a study: what a stopped search has seen is
+    spread over the space, and drift of the machine hits all alike."""
     ordered = sorted(points, key=lambda params: repr(sorted(params.items())))
     random.Random(derive_seed("search order", study_id)).shuffle(ordered)
     return ordered

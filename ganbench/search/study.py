@@ -31,6 +31,7 @@ OWNER, HEARTBEAT, OUTCOME, REASON, IDENTITY = "owner", "heartbeat", "outcome", "
 # Seconds without a heartbeat after which a process on another host counts as dead.
 GRACE = 180.0
 _STATES = {"complete": TrialState.COMPLETE, "failed": TrialState.FAIL, "pruned": TrialState.PRUNED}
+_UNFINISHED = (TrialState.RUNNING, TrialState.WAITING)
 _RESULTS = frozenset(str(outcome) for outcome in Outcome if outcome.is_result)
 
 
@@ -82,23 +83,21 @@ class SharedStudy:
             trials = self.study.get_trials(deepcopy=False)
             for trial in trials:
                 if trial.state is TrialState.RUNNING and trial.number not in self._held and self._abandoned(trial):
-                    return self._take(trial)
-            running = [trial for trial in trials if trial.state in (TrialState.RUNNING, TrialState.WAITING)]
-            waiting = any(trial.state is TrialState.WAITING for trial in trials)
-            over = sum(self._counts(trial) for trial in trials)
-            if not waiting and over + len(running) >= self._spec.trials:
-                return Nothing.WAIT if running else Nothing.DONE
-            sampler = self._sampler(trials)
-            if sampler is None and not waiting:
-                return Nothing.WAIT if running else Nothing.DONE
+                    return self._claimed(Trial(self.study, trial._trial_id), adopted=True)
+            unfinished = [trial for trial in trials if trial.state in _UNFINISHED]
+            waiting = any(trial.state is TrialState.WAITING for trial in unfinished)
+            full = sum(self._counts(trial) for trial in trials) + len(unfinished) >= self._spec.trials
+            sampler = None if full and not waiting else self._sampler(trials)
             if sampler is not None:
                 self.study.sampler = sampler
+            elif not waiting:
+                return Nothing.WAIT if unfinished else Nothing.DONE
             return self._claimed(self.study.ask(), adopted=False)
 
     def tell(self, claim: Claim, told: Told) -> None:
         """End a trial with what it came to."""
         trial = claim.trial
-        known = self._frozen(trial).constraints
+        known = trial.constraints
         for name, violation in told.constraints.items():
             if name not in known:  # told by a process that died in the middle of telling
                 trial.set_constraint(name, violation)
@@ -141,9 +140,6 @@ class SharedStudy:
         # Claims are made under the lock: who died before it wrote its name is not alive now.
         return owner is None or not owner.lives(trial.user_attrs.get(HEARTBEAT, 0.0), time.time(), GRACE)
 
-    def _take(self, trial: FrozenTrial) -> Claim:
-        return self._claimed(Trial(self.study, trial._trial_id), adopted=True)
-
     def _claimed(self, trial: Trial, *, adopted: bool) -> Claim:
         trial.set_user_attr(HEARTBEAT, time.time())
         trial.set_user_attr(OWNER, self.owner.plain())
@@ -160,11 +156,10 @@ class SharedStudy:
     def _sampler(self, trials: list[FrozenTrial]) -> BaseSampler | None:
         """For the next trial; None where every point was proposed."""
         spec = self._spec
-        unfinished = (TrialState.RUNNING, TrialState.WAITING)
         seen: set[Point] = set()
         for trial in trials:
             place = spec.space.place(trial.params)
-            if place is not None and (trial.state in unfinished or self._counts(trial)):
+            if place is not None and (trial.state in _UNFINISHED or self._counts(trial)):
                 seen.add(place)
         exhaustive = self.sampler in EXHAUSTIVE
         rest = left(spec.space, seen, spec.size or 0) if exhaustive else left(spec.space, seen)
@@ -175,9 +170,6 @@ class SharedStudy:
         inner = seeded(self.sampler, spec.study_id, len(trials), spec.trials)
         seed = derive_seed("search redraw", spec.study_id, len(trials)) % 2**32
         return Unseen(inner, spec.space, self._distributions, seen, seed)
-
-    def _frozen(self, trial: Trial) -> FrozenTrial:
-        return next(t for t in self.study.get_trials(deepcopy=False) if t.number == trial.number)
 
 
 def _difference(before: Any, now: Any) -> str:
